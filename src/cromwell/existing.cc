@@ -69,18 +69,17 @@ BqVerdict ask_patiently(GoogleToken& token, const Ask& ask) {
 }  // namespace
 
 uint64_t row_key(const MetadataRow& row) {
-  std::string text = valid_utf8(row.workflow_id);
-  for (const std::string& part : {valid_utf8(row.task_call_name), std::to_string(row.shard),
-                                  std::to_string(row.attempt), valid_utf8(row.execution_status)})
-    text.append("\n").append(part);
+  return row_key(KeyParts{row.workflow_id, row.task_call_name, std::to_string(row.shard), std::to_string(row.attempt),
+                          row.execution_status});
+}
+
+uint64_t row_key(const KeyParts& parts) {
+  std::string text;
+  for (const std::string& part : parts) text.append(text.empty() ? "" : "\n").append(valid_utf8(part));
   return *parse_key(hex(sha256(text)).substr(0, kKeyDigits));
 }
 
 void Expected::add(const MetadataRow& row) {
-  if (!in_partition_bounds(row.start_ns, now_ns_)) {
-    ++out_of_bounds_;
-    return;
-  }
   keys_.push_back(row_key(row));
   first_ns_ = std::min(first_ns_, row.start_ns);
   last_ns_ = std::max(last_ns_, row.start_ns);
@@ -93,10 +92,10 @@ void Expected::add(const MetadataRow& row) {
   note(statuses_, row.execution_status, kMostStatuses);
 }
 
-uint64_t Expected::distinct() {
+const std::vector<uint64_t>& Expected::keys() {
   std::sort(keys_.begin(), keys_.end());
   keys_.erase(std::unique(keys_.begin(), keys_.end()), keys_.end());
-  return keys_.size();
+  return keys_;
 }
 
 std::string Expected::from_where(const std::string& table) const {
@@ -116,39 +115,38 @@ std::string Expected::keys_sql(const std::string& table) const {
   return std::string("SELECT DISTINCT ") + kKeySql + from_where(table);
 }
 
-Existing find_existing(Expected& expected, const SenderSettings& settings) {
-  using enum Existing::Kind;
+std::optional<std::vector<uint64_t>> find_existing(Expected& expected, const SenderSettings& settings) {
+  std::vector<uint64_t> found;
   const std::string table = settings.bq.project + "." + settings.bq.dataset + "." + settings.spec.table;
   const std::string sql = expected.count_sql(table);
-  if (sql.empty()) return {};
+  if (sql.empty()) return found;
   HttpClient http;
   GoogleToken token(http, settings.auth);
   auto client = BigQuery::open(http, settings.bq, &token);
-  if (!client) return {};
+  if (!client) return found;
   int64_t count = 0;
   const BqVerdict verdict = ask_patiently(token, [&] { return client->query_number(sql, count); });
-  if (verdict.what == BqClass::not_found) return {};  // no table yet
-  if (verdict.what == BqClass::retry || verdict.what == BqClass::quota) return {unknown_now, {}};
+  if (verdict.what == BqClass::not_found) return found;  // no table yet
+  if (verdict.what == BqClass::retry || verdict.what == BqClass::quota) return std::nullopt;
   if (verdict.what != BqClass::done) {
     log::warn("whether the rows are there already cannot be asked for: " + verdict.message +
               " (grant bigquery.jobs.create, or use --no-skip-existing); they are sent");
-    return {};
+    return found;
   }
-  const uint64_t wanted = expected.distinct();
-  if (count == 0) return {};
-  if (count > 0 && static_cast<uint64_t>(count) == wanted) return {all, {}};
+  const size_t wanted = expected.keys().size();
+  if (count == 0) return found;
+  if (count > 0 && static_cast<uint64_t>(count) == wanted) return expected.keys();
   // Some are missing: lost on the way, or refused whenever they come. Only these go again, not what is there.
-  Existing found;
   const size_t most = wanted + static_cast<size_t>(count);
   const BqVerdict listed = ask_patiently(token, [&] {
-    found.keys.clear();
+    found.clear();
     return client->query_words(expected.keys_sql(table), most, [&](std::string_view word) {
-      if (const auto key = parse_key(word)) found.keys.push_back(*key);
+      if (const auto key = parse_key(word)) found.push_back(*key);
     });
   });
-  if (listed.what == BqClass::retry || listed.what == BqClass::quota) return {unknown_now, {}};
-  if (listed.what != BqClass::done) return {};
-  std::sort(found.keys.begin(), found.keys.end());
+  if (listed.what == BqClass::retry || listed.what == BqClass::quota) return std::nullopt;
+  if (listed.what != BqClass::done) found.clear();
+  std::sort(found.begin(), found.end());
   return found;
 }
 

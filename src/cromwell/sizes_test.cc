@@ -1,12 +1,17 @@
 #include "cromwell/sizes.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "cromwell/existing.h"
+#include "cromwell/written_rows.h"
 #include "support/double.h"
 #include "support/temp_dir.h"
 
@@ -131,7 +136,7 @@ MetadataRow some_row(const char* workflow) {
 }
 
 TEST(Existing, AsksOnceForAllWorkflows) {
-  Expected expected(kNow);
+  Expected expected;
   EXPECT_EQ(expected.count_sql("p.d.t"), "");
   expected.add(some_row("w-1"));
   const std::string sql = expected.count_sql("p.d.t");
@@ -143,16 +148,16 @@ TEST(Existing, AsksOnceForAllWorkflows) {
       << sql;
   expected.add(some_row("w-2"));
   EXPECT_NE(expected.count_sql("p.d.t").find("workflow_id IN ('w-1', 'w-2')"), std::string::npos);
-  EXPECT_EQ(expected.distinct(), 2u);
+  EXPECT_EQ(expected.keys().size(), 2u);
   MetadataRow row = some_row("w' OR 1=1 --");
   expected.add(row);
   EXPECT_EQ(expected.count_sql("p.d.t"), "");  // nothing that needs escaping is asked for
 }
 
 TEST(Existing, ARowThatIsThereTwiceCountsOnce) {
-  Expected expected(kNow);
+  Expected expected;
   for (int i = 0; i < 3; ++i) expected.add(some_row("w-1"));
-  EXPECT_EQ(expected.distinct(), 1u);
+  EXPECT_EQ(expected.keys().size(), 1u);
   MetadataRow row = some_row("w-1");
   row.attempt = 2;
   expected.add(row);
@@ -162,19 +167,31 @@ TEST(Existing, ARowThatIsThereTwiceCountsOnce) {
   expected.add(row);
   row.execution_status = "Failed";
   expected.add(row);
-  EXPECT_EQ(expected.distinct(), 5u);
+  EXPECT_EQ(expected.keys().size(), 5u);
 }
 
-TEST(Existing, WhatNoTableTakesIsNotExpected) {
-  constexpr int64_t kDay = 86'400'000'000'000;
-  Expected expected(kNow);
-  for (const int64_t days : {-1900, 500}) {
-    MetadataRow row = some_row("w-1");
-    row.start_ns = kNow + days * kDay;
-    expected.add(row);
-  }
-  EXPECT_TRUE(expected.is_empty());
-  EXPECT_EQ(expected.out_of_bounds(), 2u);
+// Whatever stands in the file beside them, and wherever a line ends in what is read at once.
+TEST(Existing, RowsThatStandInAFile) {
+  const std::string path = ::testing::TempDir() + "written.ndjson";
+  const std::string row = R"({"project_id":"p","workflow_id":"w-1","inputs":[{"key":"a","value":")" +
+                          std::string(70'000, 'x') +
+                          R"("}],"task_call_name":"align","shard":-1,"attempt":1,"execution_status":"Done","more":{}})";
+  const uint64_t key = row_key(KeyParts{"w-1", "align", "-1", "1", "Done"});
+  std::vector<uint64_t> wanted{1, key, 2};
+  std::sort(wanted.begin(), wanted.end());
+  EXPECT_TRUE(rows_in_file(path + ".none", wanted).empty());
+  EXPECT_TRUE(rows_in_file("-", wanted).empty());
+  for (size_t before = 0; before < 140'000; before += 6'999)
+    for (const char* end : {"\n", "", "\n\n{", "\n[1]\n"}) {
+      std::ofstream(path) << std::string(before, '{') << "\n{}\n" << row << end;
+      EXPECT_EQ(rows_in_file(path, wanted), std::vector<uint64_t>{key}) << before << end;
+    }
+  std::ofstream(path) << row.substr(0, row.size() - 60) << "\n";
+  EXPECT_TRUE(rows_in_file(path, wanted).empty()) << "half a row is none";
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_TRUE(rows_in_file(path, wanted).empty()) << "a pipe is not waited for";
+  std::filesystem::remove(path);
 }
 
 // Against sha256sum: what BigQuery computes of the same columns.

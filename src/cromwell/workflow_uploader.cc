@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
+#include <optional>
 #include <unordered_set>
 
 #include "base/log.h"
 #include "base/units.h"
 #include "cromwell/existing.h"
 #include "cromwell/row_json.h"
+#include "cromwell/written_rows.h"
+#include "net/google/bigquery_schema.h"
 
 namespace tacho {
 namespace {
@@ -28,9 +32,15 @@ class Upload {
   void finish();
 
  private:
-  // False: all of it is there, or it cannot be told now. Otherwise `there` has the keys of rows that are not sent
-  // again.
-  bool is_to_be_sent(const MetadataFile& file, Survey& known, const RowsPass& as, std::vector<uint64_t>& there);
+  // By row_key, sorted: rows that are in the table, and those that are too old for it and stand in the file for a load
+  // job.
+  struct Done {
+    std::vector<uint64_t> there, written;
+    bool all = false;  // and there is no other row
+  };
+  // Nothing: it cannot be told now.
+  std::optional<Done> done_before(const MetadataFile& file, Survey& known, const RowsPass& as);
+  bool add_unless_done(MetadataRow& row, const Done& done);
   bool add(MetadataRow& row);
   bool send();
   void find_sizes();
@@ -90,48 +100,76 @@ void Upload::document(const MetadataFile& file, const std::string& id, std::stri
                " sub-workflows are only named (save the metadata with expandSubWorkflows=true)",
            false);
   };
-  std::vector<uint64_t> there;
-  if (settings_.skip_existing && !known->broken && !is_to_be_sent(file, *known, pass, there)) return;
-  const uint64_t there_before = result_.already_there;
-  if (!there.empty())
-    pass.row = [&](MetadataRow& row) {
-      if (!std::binary_search(there.begin(), there.end(), row_key(row))) return add(row);
-      ++result_.already_there;
-      return true;
-    };
+  const uint64_t done_rows = result_.already_there + result_.never_there;
+  if (settings_.skip_existing && !known->broken) {
+    const auto done = done_before(file, *known, pass);
+    if (!done) return fail("BigQuery does not say what is there already", true);
+    if (done->all) return;
+    pass.row = [this, done](MetadataRow& row) { return add_unless_done(row, *done); };
+  }
   if (settings_.on_step)
     pass.told = [this](int percent) {
       tell("sending", std::to_string(made_) + " rows, " + std::to_string(percent) + " % of the document");
     };
   const Status status = run_rows_pass(file, *known, pass, result_.tally);
-  result_.tally.rows -= result_.already_there - there_before;
+  result_.tally.rows -= result_.already_there + result_.never_there - done_rows;
   if (!status && !known->broken) fail(status.error().message(), true);
 }
 
 // Goes over the document once more, without inputs. Sub-workflows that it only names are looked at on their own.
-bool Upload::is_to_be_sent(const MetadataFile& file, Survey& known, const RowsPass& as, std::vector<uint64_t>& there) {
-  Expected expected(system_clock().realtime_ns());
+std::optional<Upload::Done> Upload::done_before(const MetadataFile& file, Survey& known, const RowsPass& as) {
+  const int64_t now_ns = system_clock().realtime_ns();
+  Expected expected, old;
+  uint64_t rows = 0, old_rows = 0;
   Tally tally;
   RowsPass pass = as;
   pass.with_inputs = false;
   pass.quiet = true;
   pass.told = teller("looking for what is there already");
   std::vector<std::string> sub_ids;
-  pass.row = [&](MetadataRow& row) { return expected.add(row), true; };
+  pass.row = [&](MetadataRow& row) {
+    const bool streams = in_partition_bounds(row.start_ns, now_ns);
+    (streams ? expected : old).add(row);
+    ++(streams ? rows : old_rows);
+    return true;
+  };
   pass.sub_workflow_id = [&](const std::string& id) {
     if (sub_ids.size() <= kMostSubWorkflows) sub_ids.push_back(id.substr(0, kLongestWorkflowId + 1));
   };
-  if (!run_rows_pass(file, known, pass, tally) || expected.is_empty()) return true;
-  Existing found = find_existing(expected, settings_.sender);
-  switch (found.kind) {
-    case Existing::Kind::some: there = std::move(found.keys); return true;
-    case Existing::Kind::unknown_now: return fail("BigQuery does not say what is there already", true), false;
-    case Existing::Kind::all: break;
+  Done done;
+  if (!run_rows_pass(file, known, pass, tally) || rows + old_rows == 0) return done;
+  auto there = find_existing(expected, settings_.sender);
+  if (!there) return std::nullopt;
+  done.there = std::move(*there);
+  const auto has_all = [](const std::vector<uint64_t>& of, Expected& wanted) {
+    return std::includes(of.begin(), of.end(), wanted.keys().begin(), wanted.keys().end());
+  };
+  done.all = has_all(done.there, expected);
+  // No table takes these by streaming: they stand in the file from the first try on, or were loaded from it since.
+  done.written = rows_in_file(settings_.sender.ndjson_path, old.keys());
+  if (!has_all(done.written, old)) {
+    const auto loaded = find_existing(old, settings_.sender);
+    if (!loaded) return std::nullopt;
+    std::vector<uint64_t> both;
+    std::set_union(done.written.begin(), done.written.end(), loaded->begin(), loaded->end(), std::back_inserter(both));
+    done.written = std::move(both);
+    done.all = done.all && has_all(done.written, old);
   }
+  if (!done.all) return done;
   for (const std::string& id : sub_ids) as.sub_workflow_id(id);
-  result_.already_there += tally.rows - expected.out_of_bounds();
-  result_.never_there += expected.out_of_bounds();
-  return false;
+  result_.already_there += rows;
+  result_.never_there += old_rows;
+  return done;
+}
+
+bool Upload::add_unless_done(MetadataRow& row, const Done& done) {
+  const auto is_in = [key = row_key(row)](const std::vector<uint64_t>& keys) {
+    return std::binary_search(keys.begin(), keys.end(), key);
+  };
+  if (is_in(done.there)) ++result_.already_there;
+  else if (is_in(done.written)) ++result_.never_there;
+  else return add(row);
+  return true;
 }
 
 bool Upload::add(MetadataRow& row) {
@@ -251,9 +289,9 @@ std::string UploadResult::text() const {
   std::string line;
   if (already_there > 0) line = std::to_string(already_there) + " rows are there already";
   if (never_there > 0)
-    line += ", " + std::to_string(never_there) +
+    line += std::string(line.empty() ? "" : ", ") + std::to_string(never_there) +
             " were never taken for their dates and are not written again (--no-skip-existing writes them)";
-  if (already_there == 0 || tally.rows > 0) {
+  if (line.empty() || tally.rows > 0) {
     if (!line.empty()) line += ", ";
     line += std::to_string(sent.accepted) + " of " + std::to_string(tally.rows) + " rows uploaded";
   }

@@ -138,6 +138,42 @@ class Upload(Cromwell):
         self.assertEqual(len(self.rows()), 2)
         self.assertEqual(self.read("old.ndjson").count("\n"), 1)
 
+    def written(self):
+        return sorted((row["task_call_name"], row["shard"], row["attempt"]) for row in map(json.loads, self.read("old.ndjson").splitlines()))
+
+    def test_rows_for_a_load_job_are_written_once(self):
+        """However often the rest is tried; and they are written where the first try ended before."""
+        document = fixture("papi.json")
+        document["calls"]["genotype.align"][0].update({"start": "2019-10-01T00:00:00Z", "end": "2019-10-01T01:00:00Z"})
+        self.double.config["workflows"][PAPI] = document
+        words = (PAPI, "--skip-existing", "--ndjson", self.path("old.ndjson"))
+        refuse = {"do": {"rows": [{"index": 0, "reason": "invalid", "message": "no"}]}}
+        for number in range(3):
+            self.seen_ids_are_forgotten() if number else None
+            self.cloud.fault(refuse, ".*/insertAll")
+            self.upload(*words, rc=1)
+            self.assertEqual(self.written(), [("align", 0, 1)], "one of the others is missing in the table")
+        self.cloud.faults()
+        self.upload(*words)
+        self.assertEqual(self.written(), [("align", 0, 1)])
+        os.unlink(self.path("old.ndjson"))
+        self.upload(*words)
+        self.assertEqual(self.written(), [("align", 0, 1)], "the others are there, but this one never was written")
+        table = self.cloud.table("metadata")
+        table.rows.append(("loaded", json.loads(self.read("old.ndjson"))))
+        self.write("old.ndjson", "")
+        done = self.upload(*words)
+        self.assertEqual(self.written(), [], "it was loaded")
+        self.assertIn("2 rows are there already, 1 were never taken", done.err)
+        self.assertEqual(len(self.rows()), 3)
+
+    def test_a_workflow_of_old_rows_alone_is_written_once(self):
+        self.write("wf.json", json.dumps(fixture("papi.json")).replace("2026-10", "2019-10"))
+        words = ("--metadata", self.path("wf.json"), "--skip-existing", "--ndjson", self.path("old.ndjson"))
+        self.assertIn("3 too old for streaming", self.upload(*words).err)
+        self.assertIn("3 were never taken for their dates", self.upload(*words).err)
+        self.assertEqual(self.written(), [("align", 0, 1), ("align", 0, 2), ("import", -1, 1)])
+
     def test_a_row_of_a_running_call_is_not_the_one_of_its_end(self):
         done = fixture("batch.json")
         running = json.loads(json.dumps(done))

@@ -1,6 +1,7 @@
 """Every row once: the collector killed at any moment, the DB manager away at any time, answers that are lost after the commit."""
 import collections
 import contextlib
+import datetime
 import json
 import os
 import random
@@ -183,6 +184,32 @@ class Delivery(PodCase):
         self.assertEqual([row[2] for row in self.rows()], [str(i) for i in range(1, 9)])
         self.assertEqual(len(set(times)), 8)
         self.assertTrue(all(t.startswith("20") for t in times))
+
+    def test_arrival_is_when_a_line_came_and_not_when_it_is_reported(self):
+        """Also for what came after a restart. The value is the time at which the trainer wrote it."""
+        self.db()
+        for log_format, line in (("TEXT", "accuracy=$(date +%s.%N)"), ("JSON", '"{\\"accuracy\\": $(date +%s.%N)}"')):
+            with self.subTest(log_format):
+                self.trial = f"trial-{log_format.lower()}"
+                for name in os.listdir(self.shared):
+                    os.unlink(os.path.join(self.shared, name))
+                self.trainer(f"(for i in 1 2 3 4 5 6 7 8; do echo {line}; sleep 0.5; done)")
+                flags = ("--profile", "tacho", "--report", "1s" if log_format == "TEXT" else "end")
+                first = self.collector(*flags, metrics="accuracy", log_format=log_format)
+                if log_format == "TEXT":
+                    self.assertTrue(sleep_until_row(self, 1))
+                    os.kill(self.host_pid(first), signal.SIGKILL)
+                    first.wait(10)
+                    flags = ("--profile", "tacho", "--report", "end")
+                    first = self.collector(*flags, metrics="accuracy", log_format=log_format)
+                self.ends(first, 0)
+                rows = self.rows()
+                self.assertEqual(len(rows), 8)
+                came = [datetime.datetime.fromisoformat(row[0].replace("Z", "+00:00")).timestamp() for row in rows]
+                wrote = [float(row[2]) for row in rows]
+                for at, when in enumerate(came):
+                    self.assertGreaterEqual(when, wrote[at] - 0.001)
+                self.assertLess(came[-3], wrote[-1], "those before the end were seen before it")
 
     def test_state_file(self):
         self.db()

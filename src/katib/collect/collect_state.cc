@@ -122,12 +122,11 @@ void take_streams(std::string_view text, CollectState& out) {
   for_each_member(text, [&](const std::string& name, std::string_view stream) {
     if (out.streams.size() >= kMostStreams) throw Json::other_error::create(501, "too many streams", nullptr);
     StreamProgress& progress = out.streams[name];
-    bool has_position = false, has_rows = false;
+    bool has_position = false;
     for_each_member(stream, [&](const std::string& key, std::string_view value) {
       if (key == "position") progress.position = extracted(value), has_position = true;
-      if (key == "rows") progress.rows = small_tree(value).get<int64_t>(), has_rows = true;
     });
-    if (!has_position || !has_rows) throw Json::other_error::create(501, "half a stream", nullptr);
+    if (!has_position) throw Json::other_error::create(501, "half a stream", nullptr);
   });
 }
 
@@ -180,7 +179,7 @@ std::string format_state(const CollectState& state) {
             {"digests", Json::object()},
             {"times", Json::object()}};
   for (const auto& [name, progress] : state.streams)
-    json["streams"][name] = {{"position", embedded(progress.position)}, {"rows", progress.rows}};
+    json["streams"][name] = {{"position", embedded(progress.position)}};
   for (const auto& [name, count] : state.acknowledged) json["acknowledged"][name] = count;
   for (const auto& [name, digest] : state.digests) json["digests"][name] = digest.text();
   for (const auto& [name, last] : state.times) json["times"][name] = {last.given_us, last.reported_us};

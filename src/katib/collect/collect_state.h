@@ -17,7 +17,6 @@ namespace tacho {
 
 struct StreamProgress {
   std::string position;  // of its Reader, behind the last acknowledged row; JSON
-  int64_t rows = 0;      // that the Reader passed on up to there
 };
 
 struct PendingChunk {

@@ -133,10 +133,7 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
     return;
   }
   if (source_) source_->hold();  // it is read later, when a report is due or the objective was seen
-  // Also where rows get the time of their arrival: that is told by their number.
-  const auto rows_matter = [&] {
-    return !rules_.empty() || !state_.objective_seen || arrival_ || options_.fail_on_bad_line;
-  };
+  const auto rows_matter = [&] { return !rules_.empty() || !state_.objective_seen || options_.fail_on_bad_line; };
   std::vector<MetricRow> rows;
   for (bool more = true; more;) {
     rows.clear();
@@ -152,7 +149,6 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
       }
     }
     for (const MetricRow& row : rows) observe(row);
-    watched_rows_ += static_cast<int64_t>(rows.size());
     unread_ = read ? "" : read.error().message();
     if (!read) {
       if (read.error().code == Code::invalid) fatal_ = read.error().message();
@@ -170,14 +166,13 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
     source_changed_ = true;
     read_ns_ = now_ns + std::max(options_.poll_ns, kSettleNs);
   }
-  marks_.add(watched_rows_, now_us());
+  marks_.add(watch_->passed(), now_us());
   if (folders_.follow(watch_->folders())) source_changed_ = true;
 }
 
 // The source began anew: what was counted of the attempt before does not count any more.
 void Collector::begin_attempt() {
   log::info("the source began anew: a new attempt");
-  watched_rows_ = 0;
   marks_.clear();
   rules_.reset();
   if (!sender_) return;

@@ -92,7 +92,6 @@ class Collector {
   Roots roots_;
   std::string folder_;
   bool passive_ = false, native_ = false;
-  bool arrival_ = false;  // rows without a time get that of their arrival
   StateFile state_file_;
   StateLock state_lock_;
   CollectState state_;
@@ -101,7 +100,6 @@ class Collector {
 
   std::unique_ptr<Reader> watch_, source_;  // the same source twice: followed closely, and as far as it was reported
   ArrivalMarks marks_;
-  int64_t watched_rows_ = 0;
   StopRules rules_;
   std::unique_ptr<Journal> journal_;
   std::optional<Scraper> scraper_;

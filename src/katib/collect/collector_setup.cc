@@ -134,6 +134,7 @@ Status Collector::make_readers() {
   if (!source) return source.error();
   source_ = std::move(*source);
   reader.report_at_end = false;  // the other one is followed as it grows
+  reader.with_times = false;     // rules and the objective need none, and each is read once
   if (options_.is_log() && options_.echo.value_or(true)) {
     auto out = LineFile::open("-");
     if (out) {
@@ -191,7 +192,7 @@ void Collector::resume() {
   journal_ = std::make_unique<Journal>(kept ? state_file_.path() + ".rows" : "", options_.trial);
 
   ShapeRules shape;
-  shape.arrival = arrival_ = options_.arrival_time.value_or(options_.profile == Profile::tacho);
+  shape.arrival = options_.arrival_time.value_or(options_.profile == Profile::tacho);
   shape.set_apart = options_.profile == Profile::tacho;
   shape.steps = options_.report_steps;
   calls_ =
@@ -199,9 +200,7 @@ void Collector::resume() {
   sender_.emplace(options_.trial, shape, calls_, state_, state_file_);
   sender_->set_call_timeout(options_.rpc_timeout_ns);
   // Without a single row of the objective nothing may be there at the end but `unavailable`, so rows wait for it.
-  if (source_)
-    sender_->add_stream("source", *source_, saved ? nullptr : &marks_,
-                        state_.objective_seen || !has_objective_in_source);
+  if (source_) sender_->add_stream("source", *source_, &marks_, state_.objective_seen || !has_objective_in_source);
   sender_->add_stream("own", *journal_, nullptr, true);
   sender_->resume();
   if (!saved && options_.replace_attempts) sender_->delete_first();

@@ -111,7 +111,7 @@ TEST(State, RoundTripAndDamage) {
   state.trial = "t";
   state.kind = "File";
   state.watch_position = R"({"offset":5})";
-  state.streams["source"] = {R"({"offset":3})", 2};
+  state.streams["source"] = {R"({"offset":3})"};
   state.acknowledged["m"] = 2;
   state.times["m"] = {1, 2};
   state.pending = PendingChunk{"source", R"({"offset":9})", 4, true, {{3, 7}, {1, 8}}, 1, 2, {0}, "id"};

@@ -66,6 +66,7 @@ bool RowSender::fill(Stream& stream) {
     if (const Status status = stream.reader->begin_anew(); !status) log::warn(status.error());
   }
   RowBatch raw;
+  ArrivalRuns arrivals(stream.marks);
   size_t bytes = 0;
   const size_t calls = calls_->knows_ids() && failures_ == 0 ? kMostCalls : 1;
   const size_t most_rows = calls * kMostRows, most_bytes = calls * kMostBytes;
@@ -77,16 +78,14 @@ bool RowSender::fill(Stream& stream) {
     const auto read = stream.reader->read(at_end_, limit, [&](const RowView& row) {
       bytes += wire_bytes(row);
       raw.add(row);
+      if (rules_.arrival) arrivals.add(stream.reader->passed());
     });
     if (!read) {
       log::warn(read.error());
       if (read.error().code != Code::invalid) read_fault_ = read.error().message();
     }
     more = read && *read;
-    if (stream.reader->restarted()) {
-      ++stream.own_restarts;
-      progress.rows = 0;
-    }
+    if (stream.reader->restarted()) ++stream.own_restarts;
   }
   if (raw.empty()) {
     // What was passed over need not be read again.
@@ -98,11 +97,7 @@ bool RowSender::fill(Stream& stream) {
   pending.to = stream.reader->position();
   pending.rows = static_cast<int64_t>(raw.size());
   pending.at_end = at_end_;
-  if (rules_.arrival) {
-    const int64_t now = now_us();
-    pending.arrivals = stream.marks == nullptr ? std::vector<ArrivalRun>{{pending.rows, now}}
-                                               : stream.marks->runs(progress.rows, pending.rows, now);
-  }
+  pending.arrivals = arrivals.take();
   adopt(std::move(pending), std::move(raw), false);
   return true;
 }
@@ -178,9 +173,7 @@ void RowSender::note_stored(size_t first, size_t count) {
 }
 
 void RowSender::finish_chunk() {
-  StreamProgress& progress = state_.streams[state_.pending->stream];
-  progress.position = state_.pending->to;
-  progress.rows += state_.pending->rows;
+  state_.streams[state_.pending->stream].position = state_.pending->to;
   state_.times = std::move(times_after_);
   state_.pending.reset();
   chunk_.reset();

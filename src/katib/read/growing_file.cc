@@ -109,7 +109,7 @@ std::optional<bool> GrowingFile::is_same_text_before(const Place& place) const {
 
 void GrowingFile::start_again() {
   forget_buffer();
-  end_offset_ = 0;
+  end_offset_ = files_before_ = 0;
   restarted_ = true;
   ++beginnings_;
 }
@@ -248,14 +248,19 @@ bool GrowingFile::next() {
   bool absent = false;
   struct stat status {};
   if (!fd_ || ::stat(path_.c_str(), &status) != 0 || identity_of(status) == identity_) return false;
+  const auto follows = [&, before = files_before_ + end_offset_](const std::string& path) {
+    if (!open(path, absent)) return false;
+    files_before_ = before;
+    return true;
+  };
   // Rotated more than once since the last look: the files in between come first.
   if (const auto between = rotated_after(fd_.get(), path_)) {
     constexpr int kMostRefused = 100;
-    if (open(*between, absent)) return refused_ = 0, true;
+    if (follows(*between)) return refused_ = 0, true;
     if (!absent && ++refused_ < kMostRefused) return false;  // it may be opened at the next look
     log::warn(path_ + ": a rotated file cannot be opened and is left out: " + *between);
   }
-  return open(path_, absent);
+  return follows(path_);
 }
 
 std::optional<GrowingFile::Place> GrowingFile::place(size_t back) const {
@@ -269,6 +274,7 @@ void GrowingFile::seek(std::optional<Place> place) {
   if (!place && first_) place = Place{*first_, 0, 0, 0};
   wanted_ = place;
   begin_ = end_;  // what is unread is read again
+  files_before_ = 0;
 }
 
 void GrowingFile::begin_anew() {

@@ -64,6 +64,8 @@ class GrowingFile {
   void consume(size_t bytes) { begin_ += bytes; }
   uint64_t size() const;                                             // of the open file; 0 when there is none
   uint64_t offset() const { return end_offset_ - (end_ - begin_); }  // of the first unread byte
+  // The same over all files of this attempt, from the first or from the one of the last seek.
+  uint64_t passed() const { return files_before_ + offset(); }
   Identity identity() const { return identity_; }
   const std::string& path() const { return path_; }
 
@@ -107,6 +109,7 @@ class GrowingFile {
   std::vector<char> buffer_;
   size_t begin_ = 0, end_ = 0;  // what is unread; before it some bytes that were read, for the checksum
   uint64_t end_offset_ = 0;     // of buffer_[end_] in the file
+  uint64_t files_before_ = 0;   // bytes of those that were read to their end
 };
 
 }  // namespace tacho

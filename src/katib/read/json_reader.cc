@@ -52,6 +52,7 @@ class JsonReader final : public LineReader {
     const size_t enough = taken_ + limit;
     for (size_t at = 0; at < lines.size();) {
       const size_t end = std::min(lines.find('\n', at), lines.size());
+      line_at_ = at;
       if (end > at && !parse_line(lines.substr(at, end - at), take)) {
         ++bad_lines_;
         const std::string what =
@@ -102,6 +103,7 @@ class JsonReader final : public LineReader {
   }
 
   TimeStamp line_time() {
+    if (!options_.with_times) return missing_time();
     if (time_.present && time_.kind == JsonKind::string)
       if (TimeStamp own(time_.text); own.us()) return own;
     if (time_.present && time_.kind == JsonKind::number) {

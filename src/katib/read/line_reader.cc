@@ -8,7 +8,6 @@
 #include "katib/read/place_json.h"
 
 namespace tacho {
-namespace {}  // namespace
 
 LineReader::LineReader(std::string path, ReaderOptions options)
     : options_(std::move(options)), values_(options_.non_finite), file_(std::move(path)), arrival_(options_.now_ns) {
@@ -82,7 +81,9 @@ Result<size_t> LineReader::parse_complete(std::string_view lines, size_t limit, 
     line_matches_ = 0;
     return lines.size();
   }
-  return parse(lines, limit, take);
+  const auto used = parse(lines, limit, take);
+  line_at_ = 0;
+  return used;
 }
 
 void LineReader::note_long_line() {

@@ -29,6 +29,7 @@ class LineReader : public Reader {
   }
   void hold() override { file_.hold(); }
   void want_rows(bool want) override { want_rows_ = want; }
+  uint64_t passed() const override { return file_.passed() + line_at_; }
   bool restarted() override { return file_.restarted(); }
   std::vector<std::string> folders() const override;
   ReaderCounts counts() const override;
@@ -50,6 +51,7 @@ class LineReader : public Reader {
   uint64_t bad_lines_ = 0;
   size_t taken_ = 0;         // rows of this read()
   size_t line_matches_ = 0;  // of the first unread line: matches that were dealt with
+  size_t line_at_ = 0;       // where in unread() the line begins whose rows are passed on
 
  private:
   bool wants_rows() const { return want_rows_ && !options_.metrics.empty(); }

@@ -70,6 +70,7 @@ TEST_F(SkipTest, OneIsWhereReadingWouldHaveLedAtRandom) {
       ASSERT_EQ(rows(*reads), "");
       ASSERT_EQ(rows(*skips), "");
       ASSERT_EQ(skips->position(), reads->position()) << seed << ": " << turn;
+      ASSERT_EQ(skips->passed(), reads->passed()) << seed << ": " << turn;
       const bool anew = reads->restarted();
       ASSERT_EQ(skips->restarted(), anew);
       began_anew += anew;

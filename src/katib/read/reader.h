@@ -33,6 +33,9 @@ class Reader {
   virtual Status stop_at(std::string_view) { return ok(); }
   // From the beginning of a new attempt: what was there before it is not read again.
   virtual Status begin_anew() { return seek(""); }
+  // How much of the source was dealt with, a number that grows; while a row is passed on, up to its line. The same
+  // place has the same number in every reader of the source. 0 where rows have times of their own.
+  virtual uint64_t passed() const { return 0; }
   // Takes hold of the source as it is now: nothing was read yet, and it may be renamed or removed before.
   virtual void hold() {}
   // The source began anew (truncated by a second attempt) since the last call.

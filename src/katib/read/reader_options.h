@@ -20,6 +20,7 @@ struct ReaderOptions {
   std::vector<std::string> metrics;  // -m, the objective first; none: nothing is parsed, lines are still echoed
   std::vector<std::string> filters;  // -f; none: the default filter
   RowTime row_time = RowTime::zero;
+  bool with_times = true;  // false: of a log's rows only names and values count, and no time is read
   JsonTime json_time = JsonTime::digits;
   NonFinite non_finite = NonFinite::drop;
   BadLine bad_line = BadLine::skip;

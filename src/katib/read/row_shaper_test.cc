@@ -184,19 +184,30 @@ TEST(Valid, MadeOrRefused) {
 
 TEST(Marks, RunsOfRows) {
   ArrivalMarks marks;
-  marks.add(10, 100);
-  marks.add(10, 150);  // nothing new
-  marks.add(15, 200);
-  const auto runs = marks.runs(8, 10, 999);
+  marks.add(1'000, 100);
+  marks.add(1'000, 150);  // nothing new
+  marks.add(1'500, 200);
+  ArrivalRuns some(&marks);
+  for (uint64_t place = 800; place < 1'800; place += 100) some.add(place);
+  const int64_t before_us = now_us();
+  ArrivalRuns unknown(nullptr);
+  for (const uint64_t place : {0, 0, 7}) unknown.add(place);
+  const auto runs = some.take();
   ASSERT_EQ(runs.size(), 3u);
   EXPECT_EQ(runs[0].rows, 2);
   EXPECT_EQ(runs[0].time_us, 100);
   EXPECT_EQ(runs[1].rows, 5);
   EXPECT_EQ(runs[1].time_us, 200);
   EXPECT_EQ(runs[2].rows, 3);
-  EXPECT_EQ(runs[2].time_us, 999);
-  for (int i = 0; i < 100'000; ++i) marks.add(20 + i, 300 + i);
-  EXPECT_LT(marks.runs(0, 100'000, 0).size(), 3000u);
+  EXPECT_GT(runs[2].time_us, 1'700'000'000'000'000);  // as it is read
+  const auto now = unknown.take();
+  ASSERT_EQ(now.size(), 1u);
+  EXPECT_EQ(now[0].rows, 3);
+  EXPECT_GE(now[0].time_us, before_us);
+  for (uint64_t i = 0; i < 100'000; ++i) marks.add(2'000 + i, 300);
+  ArrivalRuns many(&marks);
+  for (uint64_t place = 0; place < 102'000; ++place) many.add(place);
+  EXPECT_LT(many.take().size(), 3000u);
 }
 
 TEST(Watch, OwnFilesDoNotCount) {

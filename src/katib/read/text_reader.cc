@@ -57,6 +57,7 @@ class TextReader final : public LineReader {
       const char* line = before == nullptr ? at : before + 1;
       const auto* line_end = static_cast<const char*>(std::memchr(found, '\n', static_cast<size_t>(end - found)));
       if (line_end == nullptr) line_end = end;
+      line_at_ = static_cast<size_t>(line - lines.data());
       if (!parse_line({line, static_cast<size_t>(line_end - line)}, found, enough, take))
         return static_cast<size_t>(line - lines.data());
       at = line_end + 1;
@@ -75,7 +76,7 @@ class TextReader final : public LineReader {
     std::string valid;
     const size_t space = line.find(' ');
     const std::string_view first = space == std::string_view::npos ? std::string_view() : line.substr(0, space);
-    const std::optional<int64_t> own_us = times_.parse_us(first);
+    const std::optional<int64_t> own_us = options_.with_times ? times_.parse_us(first) : std::nullopt;
     const bool ascii = needs_utf8_ && is_ascii(line);
     if (needs_utf8_ && !ascii && !is_valid_utf8(line)) line = valid = valid_utf8(line);
     const auto visit = [&](const FilterMatch& match) {

@@ -69,6 +69,12 @@ TEST_F(TextTest, TimeStampIsTheFirstWord) {
             (Rows{"loss=1", "loss=2", "loss=3", "loss=4"}));
 }
 
+// Whoever reads a log beside the one who reports it needs none, and the times are looked at once.
+TEST_F(TextTest, TimesThatNobodyNeedsAreNotRead) {
+  options_.with_times = false;
+  EXPECT_EQ(rows("2026-11-15T09:30:00Z loss=1 acc=2\nloss=3\n"), (Rows{"loss=1", "acc=2", "loss=3"}));
+}
+
 TEST_F(TextTest, ArrivalTimes) {
   options_.set_profile(Profile::tacho);
   options_.now_ns = [] { return int64_t{5'000'000'000}; };

@@ -131,6 +131,9 @@ Result<AwsCredentials> container_credentials(HttpClient& http) {
   if (!token.empty()) request.headers.emplace_back("Authorization", token);
   const Result<HttpResponse> answer = http.send(request);
   if (!answer) return answer.error();
+  if (is_temporary_status(answer->status))
+    return Error{Code::io, "the container's credentials service answered " + std::to_string(answer->status), "",
+                 "it is tried again"};
   if (answer->status != 200) {
     return Error{Code::io, "the container's credentials were refused with status " + std::to_string(answer->status), "",
                  "check the task's role"};

@@ -1,5 +1,6 @@
 #include "net/aws/aws_profile.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -33,8 +34,9 @@ std::string file_text(const char* variable, const char* name) {
 // "[ profile  build ]", "[profile build]" and [profile "build"] are the same section.
 std::string section_name(std::string_view line) {
   const size_t end = line.find(']');
-  std::string name;
-  for (const std::string_view word : split(trim(line.substr(1, end == std::string_view::npos ? end : end - 1)), ' ')) {
+  std::string inside(trim(line.substr(1, end == std::string_view::npos ? end : end - 1))), name;
+  std::replace(inside.begin(), inside.end(), '\t', ' ');
+  for (const std::string_view word : split(inside, ' ')) {
     if (word.empty()) continue;
     if (!name.empty()) name += ' ';
     name += trim(word);
@@ -44,9 +46,13 @@ std::string section_name(std::string_view line) {
   return name;
 }
 
-}  // namespace
-
-namespace {
+// A note stands behind a blank. The words of a command may hold what looks like one.
+std::string_view without_note(const std::string& key, std::string_view value) {
+  if (key == "credential_process") return value;
+  for (size_t at = value.find_first_of("#;"); at != std::string_view::npos; at = value.find_first_of("#;", at + 1))
+    if (at > 0 && (value[at - 1] == ' ' || value[at - 1] == '\t')) return trim(value.substr(0, at));
+  return value;
+}
 
 // Lines as Python's configparser, and so the AWS tools, take them: one that is indented deeper than the setting before
 // it goes on with that; otherwise how far it is indented does not matter. `section` gets what stands between brackets;
@@ -75,10 +81,8 @@ void walk_aws_file(std::string_view text, const Section& section, const Setting&
       continue;
     }
     indent = here;
-    std::string_view value = trim(line.substr(equals + 1));
-    if (const size_t comment = value.find(" #"); comment != std::string_view::npos)
-      value = trim(value.substr(0, comment));
-    setting(lower(trim(line.substr(0, equals))), value);
+    const std::string key = lower(trim(line.substr(0, equals)));
+    setting(key, without_note(key, trim(line.substr(equals + 1))));
   }
 }
 
@@ -89,8 +93,8 @@ AwsProfile parse_aws_section(std::string_view text, std::string_view section) {
   bool inside = false;
   walk_aws_file(
       text, [&](const std::string& name) { inside = name == section; },
-      [&](std::string key, std::string_view value) {
-        if (inside) profile.insert_or_assign(std::move(key), std::string(value));
+      [&](const std::string& key, std::string_view value) {
+        if (inside) profile.insert_or_assign(key, std::string(value));
       },
       [](int) {});
   return profile;
