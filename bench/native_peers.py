@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import time
 
-from peer import cpu_s
+from peer import count_lines, cpu_s
 
 RUST_VERSION = "0.1.18"
 
@@ -47,14 +47,6 @@ def find(folder):
     return have, missing
 
 
-def lines(path):
-    try:
-        with open(path, "rb") as file:
-            return file.read().count(b"\n")
-    except FileNotFoundError:
-        return 0
-
-
 def us_per_sample(command, pid, interval_s, samples, folder, env):
     """CPU time of all its threads over so many samples, start-up left out; None when it writes too few."""
     path = os.path.join(folder, f"peer{time.monotonic_ns()}")
@@ -64,15 +56,15 @@ def us_per_sample(command, pid, interval_s, samples, folder, env):
     try:
         def wait_for(count):
             end = time.monotonic() + 60 + 4 * interval_s * samples
-            while lines(path) < count and process.poll() is None and time.monotonic() < end:
+            while count_lines(path) < count and process.poll() is None and time.monotonic() < end:
                 time.sleep(interval_s / 20)
-            return lines(path) >= count and process.poll() is None
+            return count_lines(path) >= count and process.poll() is None
         if not wait_for(3):
             return None
-        first, before = lines(path), cpu_s(process.pid)
+        first, before = count_lines(path), cpu_s(process.pid)
         if not wait_for(first + samples):
             return None
-        return (cpu_s(process.pid) - before) / (lines(path) - first) * 1e6
+        return (cpu_s(process.pid) - before) / (count_lines(path) - first) * 1e6
     finally:
         process.kill()
         process.wait()

@@ -43,6 +43,15 @@ def with_psutil(pid, interval, samples):
     return (time.process_time() - before) / samples
 
 
+def count_lines(path):
+    """0 where there is no such file yet."""
+    try:
+        with open(path, "rb") as file:
+            return file.read().count(b"\n")
+    except FileNotFoundError:
+        return 0
+
+
 def with_resource_tracker(pid, interval, samples):
     """Its two trackers as it runs them itself: a process each, writing CSV files."""
     from resource_tracker import ProcessTracker, SystemTracker
@@ -59,27 +68,20 @@ def with_resource_tracker(pid, interval, samples):
                 os._exit(0)
         return child
 
-    def rows(path):
-        try:
-            with open(path, "rb") as file:
-                return file.read().count(b"\n")
-        except FileNotFoundError:
-            return 0
-
     total = 0.0
     with tempfile.TemporaryDirectory() as folder:
         trackers = [(start(kind, os.path.join(folder, kind.__name__)), os.path.join(folder, kind.__name__))
                     for kind in (ProcessTracker, SystemTracker)]
         try:
             end = time.monotonic() + 60
-            while any(rows(path) < 3 for _, path in trackers) and time.monotonic() < end:
+            while any(count_lines(path) < 3 for _, path in trackers) and time.monotonic() < end:
                 time.sleep(0.02)
-            before = [(cpu_s(child), rows(path)) for child, path in trackers]
+            before = [(cpu_s(child), count_lines(path)) for child, path in trackers]
             end = time.monotonic() + max(interval * samples, 5 * interval) * 4
-            while rows(trackers[0][1]) - before[0][1] < samples and time.monotonic() < end:
+            while count_lines(trackers[0][1]) - before[0][1] < samples and time.monotonic() < end:
                 time.sleep(0.05)
             for (child, path), (cpu, row) in zip(trackers, before):
-                total += (cpu_s(child) - cpu) / max(1, rows(path) - row)
+                total += (cpu_s(child) - cpu) / max(1, count_lines(path) - row)
         finally:
             for child, _ in trackers:
                 os.kill(child, signal.SIGKILL)

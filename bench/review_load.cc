@@ -56,6 +56,105 @@ bool is_whole(const std::string& answer) {
          answer.size() >= head + 4 + std::strtoul(answer.c_str() + length + 16, nullptr, 10);
 }
 
+// One load: its connections, and what was answered on them.
+class Load {
+ public:
+  explicit Load(const LoadOptions& options)
+      : options_(options),
+        request_(
+            "POST /mutate-pod?timeout=5s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " +
+            std::to_string(options.body.size()) + "\r\n\r\n" + options.body),
+        gap_ns_(options.per_second > 0 ? 1e9 / options.per_second : 0),
+        context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free),
+        epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
+
+  LoadResult run() {
+    if (!connect()) return result_.failed = 1, std::move(result_);
+    const int64_t begin_ns = system_clock().monotonic_ns();
+    result_.latencies_ns.reserve(static_cast<size_t>(options_.reviews));
+    while (result_.answered + result_.failed < options_.reviews) {
+      start_due(begin_ns);
+      // A paced load sleeps until the next review is due, not longer than that.
+      if (!take_answers() && gap_ns_ > 0) ::usleep(50);
+    }
+    result_.seconds = static_cast<double>(system_clock().monotonic_ns() - begin_ns) / 1e9;
+    std::sort(result_.latencies_ns.begin(), result_.latencies_ns.end());
+    return std::move(result_);
+  }
+
+ private:
+  bool connect() {
+    SSL_CTX_set_mode(context_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    for (int i = 0; i < options_.connections; i++) {
+      clients_.push_back(std::make_unique<Client>());
+      Client& client = *clients_.back();
+      if (!open_client(client, context_.get(), options_.port)) return false;
+      epoll_event event{};
+      event.events = EPOLLIN;
+      event.data.ptr = &client;
+      ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, client.fd.get(), &event);
+      idle_.push_back(&client);
+    }
+    return true;
+  }
+
+  void start_due(int64_t begin_ns) {
+    const int64_t now_ns = system_clock().monotonic_ns();
+    for (; started_ < options_.reviews && !idle_.empty(); started_++) {
+      const int64_t due_ns =
+          gap_ns_ > 0 ? begin_ns + static_cast<int64_t>(static_cast<double>(started_) * gap_ns_) : now_ns;
+      if (due_ns > now_ns) return;
+      Client& client = *idle_.front();
+      idle_.pop_front();
+      client.busy = true;
+      client.due_ns = due_ns;  // not when it was sent: whoever waits for a connection waits too
+      client.sent = 0;
+      client.answer.clear();
+      send_rest(client);
+    }
+  }
+
+  void send_rest(Client& client) {
+    while (client.sent < request_.size()) {
+      size_t written = 0;
+      if (SSL_write_ex(client.ssl, request_.data() + client.sent, request_.size() - client.sent, &written) != 1) return;
+      client.sent += written;
+    }
+  }
+
+  // Whether there was anything to read.
+  bool take_answers() {
+    epoll_event events[256];
+    const int count = ::epoll_wait(epoll_.get(), events, std::size(events), gap_ns_ > 0 ? 0 : 100);
+    const int64_t now_ns = system_clock().monotonic_ns();
+    for (int i = 0; i < count; i++) take_answer(*static_cast<Client*>(events[i].data.ptr), now_ns);
+    return count > 0;
+  }
+
+  void take_answer(Client& client, int64_t now_ns) {
+    if (client.busy && client.sent < request_.size()) send_rest(client);
+    char buffer[32768];
+    size_t got = 0;
+    while (SSL_read_ex(client.ssl, buffer, sizeof buffer, &got) == 1) client.answer.append(buffer, got);
+    if (!client.busy || !is_whole(client.answer)) return;
+    const bool fine = client.answer.starts_with("HTTP/1.1 200") && client.answer.find("\"patch\"") != std::string::npos;
+    (fine ? result_.answered : result_.failed)++;
+    result_.latencies_ns.push_back(now_ns - client.due_ns);
+    client.busy = false;
+    idle_.push_back(&client);
+  }
+
+  const LoadOptions& options_;
+  std::string request_;
+  double gap_ns_;  // between two reviews; 0: as fast as it goes
+  std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_;
+  Fd epoll_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::deque<Client*> idle_;
+  int64_t started_ = 0;
+  LoadResult result_;
+};
+
 }  // namespace
 
 int64_t LoadResult::percentile_ns(double share) const {
@@ -64,75 +163,6 @@ int64_t LoadResult::percentile_ns(double share) const {
                                static_cast<size_t>(share * static_cast<double>(latencies_ns.size())))];
 }
 
-LoadResult run_load(const LoadOptions& options) {
-  LoadResult out;
-  const std::string request =
-      "POST /mutate-pod?timeout=5s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " +
-      std::to_string(options.body.size()) + "\r\n\r\n" + options.body;
-  std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
-  SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  const Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
-  std::vector<std::unique_ptr<Client>> clients;
-  std::deque<Client*> idle;
-  for (int i = 0; i < options.connections; i++) {
-    clients.push_back(std::make_unique<Client>());
-    if (!open_client(*clients.back(), context.get(), options.port)) return out.failed = 1, out;
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.ptr = clients.back().get();
-    ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, clients.back()->fd.get(), &event);
-    idle.push_back(clients.back().get());
-  }
-  Clock& clock = system_clock();
-  const int64_t begin_ns = clock.monotonic_ns();
-  const double gap_ns = options.per_second > 0 ? 1e9 / options.per_second : 0;
-  int64_t started = 0;
-  out.latencies_ns.reserve(static_cast<size_t>(options.reviews));
-  const auto send_rest = [&](Client& client) {
-    while (client.sent < request.size()) {
-      size_t written = 0;
-      if (SSL_write_ex(client.ssl, request.data() + client.sent, request.size() - client.sent, &written) != 1) return;
-      client.sent += written;
-    }
-  };
-  while (out.answered + out.failed < options.reviews) {
-    int64_t now_ns = clock.monotonic_ns();
-    while (started < options.reviews && !idle.empty()) {
-      const int64_t due_ns =
-          gap_ns > 0 ? begin_ns + static_cast<int64_t>(static_cast<double>(started) * gap_ns) : now_ns;
-      if (due_ns > now_ns) break;
-      Client& client = *idle.front();
-      idle.pop_front();
-      client.busy = true;
-      client.due_ns = due_ns;  // not when it was sent: whoever waits for a connection waits too
-      client.sent = 0;
-      client.answer.clear();
-      send_rest(client);
-      started++;
-    }
-    epoll_event events[256];
-    const int count = ::epoll_wait(epoll.get(), events, std::size(events), gap_ns > 0 ? 0 : 100);
-    now_ns = clock.monotonic_ns();
-    for (int i = 0; i < count; i++) {
-      Client& client = *static_cast<Client*>(events[i].data.ptr);
-      if (client.busy && client.sent < request.size()) send_rest(client);
-      char buffer[32768];
-      size_t got = 0;
-      while (SSL_read_ex(client.ssl, buffer, sizeof buffer, &got) == 1) client.answer.append(buffer, got);
-      if (!client.busy || !is_whole(client.answer)) continue;
-      const bool fine =
-          client.answer.starts_with("HTTP/1.1 200") && client.answer.find("\"patch\"") != std::string::npos;
-      (fine ? out.answered : out.failed)++;
-      out.latencies_ns.push_back(now_ns - client.due_ns);
-      client.busy = false;
-      idle.push_back(&client);
-    }
-    // A paced load sleeps until the next review is due, not longer than that.
-    if (gap_ns > 0 && count == 0) ::usleep(50);
-  }
-  out.seconds = static_cast<double>(clock.monotonic_ns() - begin_ns) / 1e9;
-  std::sort(out.latencies_ns.begin(), out.latencies_ns.end());
-  return out;
-}
+LoadResult run_load(const LoadOptions& options) { return Load(options).run(); }
 
 }  // namespace tacho

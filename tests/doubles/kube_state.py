@@ -268,7 +268,7 @@ class Kube(faults.Double):
     def admit(self, api, plural, ns, obj, dry_run):
         group, _, version = api.rpartition("/")
         kind, _ = self.kinds[api][plural]
-        for round_number in (1, 2):  # reinvocationPolicy: IfNeeded
+        for _ in range(2):  # reinvocationPolicy: IfNeeded
             before = copy.deepcopy(obj)
             for hook in self.webhooks:
                 if plural not in hook["plurals"] or ("when" in hook and not hook["when"](obj, ns)):

@@ -117,10 +117,6 @@ class PodCase(support.Case):
             raise ValueError(done.stderr)
         return [(row["time_stamp"], row["name"], row["value"]) for row in json.loads(done.stdout)]
 
-    def pid_in_pod(self, words):
-        """The collector's own pid in the pod: the first process whose command line holds the words."""
-        return next(pid for pid, (_, args) in self.pids().items() if words in args)
-
     def host_pid(self, process):
         """Of what nsenter started."""
         return support.until(lambda: support.children_of(process.pid)[0][0])

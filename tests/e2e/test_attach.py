@@ -16,6 +16,17 @@ class Attach(Case):
         self.addCleanup(lambda: (process.kill(), process.wait(), process.stdin.close(), process.stdout.close()))
         return process
 
+    def say(self, target, word):
+        target.stdin.write(word + "\n")
+        target.stdin.flush()
+
+    def attached(self, target, seconds):
+        """tacho attach, that long after its run began."""
+        process = self.spawn("attach", "-q", "-i", "50ms", "--pid", target.pid)
+        self.assertTrue(until(self.run_folders))
+        time.sleep(seconds)
+        return process
+
     def test_what_is_used_while_files_are_made_counts(self):
         """The baseline is read at once: on a slow disk the outputs take a while to begin."""
         if SANITIZED or not can("strace", "-V"):
@@ -25,8 +36,7 @@ class Attach(Case):
         target = self.target(sys.executable, "-S", "-c", spin)
         process = self.spawn("attach", "-q", "-i", "100ms", "--pid", target.pid, wrap=slow)
         self.assertTrue(until(lambda: self.run_folders()), "no run")
-        target.stdin.write("go\n")
-        target.stdin.flush()
+        self.say(target, "go")
         target.stdin.close()
         self.assertEqual(process.wait(30), 0)
         with open(self.path("trace"), encoding="utf-8") as file:
@@ -54,8 +64,7 @@ class Attach(Case):
         with open(os.path.join(self.run_folders()[0], "processes.csv"), newline="", encoding="utf-8") as file:
             self.assertLess(max(float(line["cpu_s"]) for line in csv.DictReader(file)), 0.1)
         for _ in range(2):
-            target.stdin.write("go\n")
-            target.stdin.flush()
+            self.say(target, "go")
         self.assertEqual(process.wait(30), 0)
         run, _ = self.the_run()
         line, *more = self.assert_lines_add_up(run)
@@ -72,8 +81,7 @@ class Attach(Case):
         begun = [os.path.join(folder, "metrics.csv") for folder in until(self.run_folders)]
         self.assertTrue(until(lambda: os.path.exists(begun[0]) and os.path.getsize(begun[0])), "no run")
         process.send_signal(signal.SIGSTOP)
-        parent.stdin.write("go\n")
-        parent.stdin.flush()
+        self.say(parent, "go")
         self.assertEqual(parent.stdout.readline(), "reaped\n")
         process.send_signal(signal.SIGCONT)
         self.assertEqual(process.wait(30), 0)
@@ -110,14 +118,10 @@ class Attach(Case):
         target = self.target("sh", "-c", f"{burner('cpu')} 1 600; echo burnt; read line; {burner('cpu')} 1 300; read line; sleep 0.1")
         target.stdout.readline()
         self.assertEqual(target.stdout.readline(), "burnt\n")
-        process = self.spawn("attach", "-q", "-i", "50ms", "--pid", target.pid)
-        self.assertTrue(until(self.run_folders))
-        time.sleep(0.3)
-        target.stdin.write("go\n")
-        target.stdin.flush()
+        process = self.attached(target, 0.3)
+        self.say(target, "go")
         truth = self.truth(target.stdout.readline())
-        target.stdin.write("end\n")
-        target.stdin.flush()
+        self.say(target, "end")
         self.assertEqual(process.wait(30), 0)
         run, table = self.the_run()
         expected = truth["user_s"] + truth["system_s"]
@@ -127,11 +131,8 @@ class Attach(Case):
         """The script ends with its last command: both are gone at the closing row."""
         truth = self.path("truth")
         target = self.target("sh", "-c", f"read line; {burner('cpu')} 1 500 > {truth}; exit 0")
-        process = self.spawn("attach", "-q", "-i", "50ms", "--pid", target.pid)
-        self.assertTrue(until(self.run_folders))
-        time.sleep(0.2)
-        target.stdin.write("go\n")
-        target.stdin.flush()
+        process = self.attached(target, 0.2)
+        self.say(target, "go")
         self.assertEqual(process.wait(30), 0)
         run, table = self.the_run()
         expected = self.truth(self.read("truth"))
@@ -143,9 +144,7 @@ class Attach(Case):
     def test_tree(self):
         target = self.target(burner("tree"), 20, 50, 20, 500)
         self.assertTrue(target.stdout.readline().startswith("ready"))
-        process = self.spawn("attach", "-q", "-i", "50ms", "--pid", target.pid)
-        self.assertTrue(until(self.run_folders))
-        time.sleep(0.8)
+        process = self.attached(target, 0.8)
         target.stdin.close()
         target.wait()
         self.assertEqual(process.wait(30), 0)
@@ -159,11 +158,8 @@ class Attach(Case):
         script = (f"sh -c '{burner('cpu')} 1 800 > {truth} & sleep 0.3; exit 0' & "
                   f"while [ ! -s {truth} ]; do sleep 0.05; done; sleep 0.1")
         target = self.target("sh", "-c", "read line; " + script, stderr=subprocess.DEVNULL)
-        process = self.spawn("attach", "-q", "-i", "50ms", "--pid", target.pid)
-        self.assertTrue(until(self.run_folders))
-        time.sleep(0.2)
-        target.stdin.write("go\n")
-        target.stdin.flush()
+        process = self.attached(target, 0.2)
+        self.say(target, "go")
         self.assertEqual(process.wait(60), 0)
         _, table = self.the_run()
         # Nobody in the tree waits for it in the end: what was last seen of it counts, a tick may be missing.
@@ -204,8 +200,7 @@ class Attach(Case):
         process = self.spawn("attach", "-q", "-i", "50ms", "--cgroup", folder)
         self.assertTrue(until(self.run_folders))
         time.sleep(0.3)
-        target.stdin.write("go\n")
-        target.stdin.flush()
+        self.say(target, "go")
         truth = self.truth(target.stdout.readline())
         target.wait()
         self.assertEqual(process.wait(30), 0)

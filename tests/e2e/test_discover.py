@@ -16,7 +16,6 @@ from service import Service as SentinelService  # noqa: E402
 
 DELIVER = os.path.join(BUILD, "bin", "tacho-deliver")
 KEYS = ("cloud_account_id", "cloud_region_id", "cloud_zone_id", "cloud_instance_type", "host_id")
-SENT = ("aws", "gcp", "azure", "hcloud", "upcloud", "vultr", "alicloud", "ovh")
 TOKEN = {"match": {"path": "/latest/api/token|/v1/token"}}
 
 

@@ -7,9 +7,9 @@
 #include "base/json_bounds.h"
 #include "base/text.h"
 #include "base/time_text.h"
-#include "net/http/environment.h"
 #include "net/http/retry.h"
 #include "os/file.h"
+#include "os/metadata_off.h"
 
 namespace tacho {
 namespace {

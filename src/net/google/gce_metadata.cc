@@ -6,9 +6,9 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "net/http/environment.h"
 #include "net/http/retry.h"
 #include "os/file.h"
+#include "os/metadata_off.h"
 
 namespace tacho {
 namespace {
