@@ -22,6 +22,7 @@ import native_peers
 import page
 import python_package
 import query
+import seeing
 import sent_bytes
 import waits
 import webhook_peer
@@ -342,6 +343,7 @@ class Bench:
 PARTS = {
     "samples": Bench.table_of_samples,
     "waits": waits.table,
+    "seeing": seeing.table,
     "neighbours": Bench.neighbours,
     "wrapper": Bench.wrapper_cost,
     "ticks": Bench.fast_ticks,

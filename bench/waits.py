@@ -18,16 +18,17 @@ def spread(values):
     return (high - low) / 2 / middle
 
 
-def tick_table(bench):
-    print("## The tick with waits and pressure, against one without them\n")
-    print("| processes | without, µs | with, µs | ratio (goal 1.1) |\n|---:|---:|---:|---:|")
-    for count in (1, 10, 100, 1000):
-        values = {(): [], WITHOUT: []}
+def ticks(bench, what, without, goals):
+    """What a tick costs with it and without, and how much more that is."""
+    print(f"## The tick with {what}, against one without them\n")
+    print("| processes | without, µs | with, µs | ratio | goal |\n|---:|---:|---:|---:|---:|")
+    for count, goal in goals.items():
+        values = {(): [], without: []}
         for _ in range(bench.rounds * 2):
             for options, found in values.items():
                 found.append(bench.run(count, options))
-        without, all_of_it = statistics.median(values[WITHOUT]), statistics.median(values[()])
-        print(f"| {count} | {without:.0f} | {all_of_it:.0f} | {all_of_it / without:.2f} (± {max(map(spread, values.values())):.2f}) |", flush=True)
+        less, all_of_it = statistics.median(values[without]), statistics.median(values[()])
+        print(f"| {count} | {less:.0f} | {all_of_it:.0f} | {all_of_it / less:.2f} (± {max(map(spread, values.values())):.2f}) | {goal or '–'} |", flush=True)
 
 
 def rounds_a_second(bench, kind, seconds, options):
@@ -56,5 +57,5 @@ def slowdown_table(bench):
 
 
 def table(bench):
-    tick_table(bench)
+    ticks(bench, "waits and pressure", WITHOUT, dict.fromkeys((1, 10, 100, 1000), 1.1))
     slowdown_table(bench)

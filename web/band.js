@@ -1,6 +1,7 @@
 // @ts-check
 'use strict';
-// A band above the charts: what limited the run, stretch by stretch. Not there where nobody told.
+// A band above the charts: what limited the run, stretch by stretch, each class in its own colour on every page. Not there where
+// nobody told.
 
 const BAND_HEIGHT = 26, PHASES_HEIGHT = 20;
 
@@ -14,12 +15,12 @@ class Band extends Strip {
     this.card = make('div', 'chart');
     this.card.append(make('h3', '', 'What limited it'));
     const legend = make('div', 'legend words');
-    band.words.forEach((word, i) => {
+    for (const word of band.words) {
       const entry = make('span'), swatch = make('i');
-      swatch.style.background = 'var(--band' + i % 8 + ')';
+      swatch.style.background = 'var(--band-' + word + ')';
       entry.append(swatch, word.replace(/_/g, ' '));
       legend.append(entry);
-    });
+    }
     this.plot.className = 'plot low';
     this.plot.style.height = this.height + 'px';
     const { canvas, cursor, mark } = layersOf(this.plot, 'What limited the run over time: ' + band.words.join(', ') +
@@ -39,7 +40,7 @@ class Band extends Strip {
       const a = Math.max(LEFT, this.x(from)), b = Math.min(this.width - RIGHT, this.x(to));
       from = to;
       if (word < 0 || !(b > a)) continue;
-      context.fillStyle = colour('band' + word % 8);
+      context.fillStyle = colour('band-' + this.band.words[word]);
       context.fillRect(a, 4, b - a, BAND_HEIGHT - 8);
     }
     this.drawPhases(context);
@@ -60,7 +61,7 @@ class Band extends Strip {
       context.stroke();
       context.clip();
       context.fillStyle = colour('ink');
-      if (b - a > 24) context.fillText(name + ': ' + verdict, a + 5, BAND_HEIGHT + PHASES_HEIGHT / 2 - 3);
+      if (b - a > 24) context.fillText(cut(context, name + ': ' + verdict, b - a - 8), a + 5, BAND_HEIGHT + PHASES_HEIGHT / 2 - 3);
       context.restore();
     }
   }

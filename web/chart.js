@@ -41,6 +41,19 @@ function longestStep(steps) {
   return Math.max(8 * (sorted[sorted.length >> 1] || 0), 3);
 }
 
+// As much of a text as there is room for.
+/** @param {CanvasRenderingContext2D} context @param {string} text @param {number} room */
+function cut(context, text, room) {
+  if (context.measureText(text).width <= room) return text;
+  const letters = [...text];
+  let fits = 0, most = letters.length;
+  while (fits < most) {
+    const middle = (fits + most + 1) >> 1;
+    if (context.measureText(letters.slice(0, middle).join('') + '…').width <= room) fits = middle; else most = middle - 1;
+  }
+  return letters.slice(0, fits).join('') + '…';
+}
+
 class Chart extends Strip {
   /**
    * @param {View} view @param {HTMLElement} host
@@ -200,7 +213,7 @@ class Chart extends Strip {
         context.lineWidth = behind || share ? 1.2 : 1.8;
       }
       const start = steps[i] <= gap ? times[i] - steps[i] : times[i];
-      if (!behind && !share && end > i) {
+      if (this.spec.run && !behind && !share && end > i) {  // of several runs areas would only hide each other
         context.globalAlpha = .1;
         context.beginPath();
         context.moveTo(this.x(start), y(0));
@@ -274,7 +287,7 @@ class Chart extends Strip {
       context.clip();
       context.fillStyle = colour('soft');
       context.textAlign = 'left';
-      context.fillText(name, a + 3, TOP - 10);
+      context.fillText(cut(context, name, b - a - 5), a + 3, TOP - 10);
       context.restore();
     });
   }

@@ -46,6 +46,9 @@ class Processes {
     scroll.tabIndex = 0;
     scroll.setAttribute('role', 'region');
     scroll.setAttribute('aria-label', 'Processes');
+    // What the bars begin and end with.
+    this.first = make('span');
+    this.last = make('span');
     this.table = make('table', 'gantt');
     this.body = make('tbody');
     this.heads = this.head();
@@ -78,8 +81,10 @@ class Processes {
       row.append(cell);
       heads.set(column.key, cell);
     }
-    const when = make('th', 'when', 'When');
+    const when = make('th', 'when'), scale = make('div');
     when.scope = 'col';
+    scale.append(this.first, 'When', this.last);
+    when.append(scale);
     row.append(when);
     head.append(row);
     this.table.append(head);
@@ -131,6 +136,8 @@ class Processes {
 
   draw() {
     const { from, to } = this.view, span = to - from;
+    this.first.textContent = moment(from, span / 100);
+    this.last.textContent = this.view.zoomed ? moment(to, span / 100) : duration(this.view.lasted);
     for (const { one, bar } of this.bars) {
       const a = Math.max(0, (Number(one.from) - from) / span), b = Math.min(1, ((one.to === null ? this.end : one.to) - from) / span);
       bar.hidden = b < 0 || a > 1;

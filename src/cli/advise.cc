@@ -197,7 +197,7 @@ int advise_command(const Call& call) {
   }
   std::string text;
   for (const std::string& one : lines) text += one + "\n";
-  if (!*target) text = in_locale(advice_text(*advice, color));
+  if (!*target) text = fold_text(in_locale(advice_text(*advice, color)), terminal_width(STDOUT_FILENO));
   if (priced) text += in_locale(prices_text(*priced));
   const int status = print(text);
   if (servers && status == 0) hand_over(line, as_json, color);

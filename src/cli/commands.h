@@ -87,5 +87,7 @@ Result<std::optional<int64_t>> duration_of(const ParsedLine& line, std::string_v
 Result<std::optional<std::string>> word_of(const ParsedLine& line, std::string_view option);
 // print() for a person: in ASCII where the locale has nothing else.
 int print_text(std::string text);
+// The same of lines, folded to the width of a terminal.
+int print_folded(std::string text);
 
 }  // namespace tacho

@@ -104,7 +104,7 @@ int compare_command(const Call& call) {
       is_set(line, "json") ? print(comparison_json(comparison))
       : is_set(line, "markdown")
           ? print(comparison_markdown(comparison))
-          : print_text(tables(comparison, color, terminal_width(STDOUT_FILENO)) + verdict_changes(comparison));
+          : print_folded(tables(comparison, color, terminal_width(STDOUT_FILENO)) + verdict_changes(comparison));
   for (const std::string& sentence : *failed) log::error(sentence);
   return printed != 0 ? printed : failed->empty() ? 0 : kConditionHolds;
 }

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -6,6 +8,7 @@
 #include "cli/help.h"
 #include "cli/shell.h"
 #include "os/environment.h"
+#include "os/text_table.h"
 
 namespace tacho {
 namespace {
@@ -51,6 +54,10 @@ bool is_set(const ParsedLine& line, std::string_view flag) {
 }
 
 int print_text(std::string text) { return print(in_locale(std::move(text))); }
+
+int print_folded(std::string text) {
+  return print(fold_text(in_locale(std::move(text)), terminal_width(STDOUT_FILENO)));
+}
 
 Started start(const Call& call, Words words) {
   auto line = parse_arguments(call.arguments, call.command.options, words);

@@ -93,7 +93,7 @@ int doctor_command(const Call& call) {
   const std::vector<Finding> findings = examine(Roots::from_environment(), *settings);
   const bool color = use_color(settings->color, STDOUT_FILENO);
   const int printed =
-      is_set(started.line, "json") ? print(findings_json(findings)) : print_text(findings_text(findings, color));
+      is_set(started.line, "json") ? print(findings_json(findings)) : print_folded(findings_text(findings, color));
   return printed != 0 || is_broken(findings) || run_is_prevented(findings) ? 1 : 0;
 }
 

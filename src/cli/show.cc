@@ -39,7 +39,7 @@ int show_command(const Call& call) {
   const std::string summary = summary_full(stored, use_color(settings->color, STDOUT_FILENO),
                                            verdict ? verdict_line(verdict->judgement) : std::string());
   const std::string phases = phase_table(stored.run, terminal_width(STDOUT_FILENO));
-  return print_text(summary + (phases.empty() ? "\n" : "\n\n") + phases);
+  return print_folded(summary + (phases.empty() ? "\n" : "\n\n") + phases);
 }
 
 }  // namespace tacho

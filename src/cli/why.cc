@@ -20,7 +20,7 @@ int why_command(const Call& call) {
   const auto verdict = verdict_of(*input);
   if (!verdict) return refuse(verdict.error());
   if (is_set(started.line, "json")) return print(verdict_json(*verdict));
-  return print_text(verdict_text(*verdict, use_color(settings->color, STDOUT_FILENO)));
+  return print_folded(verdict_text(*verdict, use_color(settings->color, STDOUT_FILENO)));
 }
 
 }  // namespace tacho

@@ -34,7 +34,8 @@ void prepare_standard_streams() {
 
 int print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return 0;
-  log::error(system_error("cannot write", "stdout", errno).message());
+  // Who has gone, as head does when it has its lines, knows it.
+  if (errno != EPIPE) log::error(system_error("cannot write", "stdout", errno).message());
   return 1;
 }
 

@@ -22,7 +22,64 @@ size_t sum_of(const std::vector<size_t>& widths) {
   return sum + (widths.empty() ? 0 : 2 * (widths.size() - 1));
 }
 
+// Without the codes of styled().
+size_t shown_width(std::string_view text) {
+  size_t width = 0;
+  for (size_t code = text.find("\033["); code != std::string_view::npos; code = text.find("\033[")) {
+    const size_t end = text.find('m', code);
+    width += text_width(text.substr(0, code));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return width + text_width(text);
+}
+
+// Where the text after a label stands: "  memory     peak 3 MiB" is 13.
+size_t hanging_indent(std::string_view line, size_t width) {
+  size_t indent = 0;
+  for (size_t at = line.find("  "); at != std::string_view::npos; at = line.find("  ", at)) {
+    at = line.find_first_not_of(' ', at);
+    while (at != std::string_view::npos && line.substr(at).starts_with("\033["))
+      at = line.find_first_not_of(' ', std::min(line.find('m', at), line.size() - 1) + 1);
+    if (at == std::string_view::npos || shown_width(line.substr(0, at)) > width / 2) break;
+    indent = shown_width(line.substr(0, at));
+  }
+  return indent;
+}
+
 }  // namespace
+
+std::string fold_text(std::string_view text, size_t width) {
+  if (width == 0) return std::string(text);
+  std::string out;
+  for (std::string_view line : split(text, '\n')) {
+    if (shown_width(line) <= width) {
+      (out += line) += '\n';
+      continue;
+    }
+    const size_t indent = hanging_indent(line, width);
+    const size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    out.append(begin, ' ');
+    size_t column = begin, blanks = 0;
+    for (const std::string_view word : split(line.substr(begin), ' ')) {
+      const size_t room = shown_width(word);
+      if (word.empty()) {
+        ++blanks;
+        continue;
+      }
+      if (column > indent && column + blanks + room > width) {
+        (out += '\n').append(indent, ' ');
+        column = indent;
+        blanks = 0;
+      }
+      out.append(blanks, ' ') += word;
+      column += blanks + room;
+      blanks = 1;
+    }
+    out += '\n';
+  }
+  out.pop_back();  // of the last line, which had none
+  return out;
+}
 
 std::string wrap_text(std::string_view text, size_t column, size_t indent, size_t width) {
   std::string out;

@@ -12,6 +12,9 @@ size_t terminal_width(int fd);       // 0 when it is no terminal
 bool terminal_takes_colors(int fd);  // false, too, when it is no terminal
 // The words of text, which starts at `column`, broken before `width` and continued at `indent`; ends with a newline.
 std::string wrap_text(std::string_view text, size_t column, size_t indent, size_t width);
+// Every line of a text that is wider than `width` (0: endless) goes on below what follows its label; colours take no
+// room.
+std::string fold_text(std::string_view text, size_t width);
 // At most `columns` wide, with an ellipsis of the locale when something is left out; 0: all.
 std::string cut_text(std::string_view text, size_t columns);
 

@@ -14,6 +14,18 @@ TEST(TextTable, ColoursOnlyWhenAsked) {
   EXPECT_FALSE(terminal_takes_colors(-1));
 }
 
+TEST(TextTable, LongLinesGoOnBelowTheirText) {
+  EXPECT_EQ(fold_text("  memory     peak 3 MiB of 4\n\nend\n", 0), "  memory     peak 3 MiB of 4\n\nend\n");
+  EXPECT_EQ(fold_text("  memory     peak 3 MiB of 4\n\nend\n", 26),
+            "  memory     peak 3 MiB of\n             4\n\nend\n");
+  EXPECT_EQ(fold_text("✓ disk  one two three", 16), "✓ disk  one two\n        three");
+  EXPECT_EQ(fold_text("  \033[2mjob    \033[0m a train", 20), "  \033[2mjob    \033[0m a train");
+  EXPECT_EQ(fold_text("  \033[2mjob   \033[0m a train of b", 18), "  \033[2mjob   \033[0m a train\n         of b");
+  EXPECT_EQ(fold_text("\033[1mone\033[0m two  three", 8), "\033[1mone\033[0m two\nthree");
+  EXPECT_EQ(fold_text("        " + std::string(30, 'x') + " y", 20), "        " + std::string(30, 'x') + "\n        y");
+  EXPECT_EQ(fold_text("a \033[", 1), "a\n\033[");  // no code of ours
+}
+
 TEST(TextTable, TableAlignsByCodePoints) {
   const Table table{{"A", "BB", "C"}, {{"ä", "1", "x y"}, {"long", "22", ""}}, Overlong::cut};
   EXPECT_EQ(table.text(false, 0), "A     BB  C\nä     1   x y\nlong  22\n");

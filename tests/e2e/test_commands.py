@@ -3,6 +3,7 @@ import ctypes
 import fcntl
 import json
 import os
+import re
 import pty
 import struct
 import subprocess
@@ -116,6 +117,10 @@ class Commands(Case):
                     if words[0] != "config":
                         self.assertIn("…", out)
         self.assertLess(max(len(line) for line in self.tacho("compare", "last", "last~1").out.splitlines()), 120)
+        for words in (["show", "last"], ["advise", "last"], ["why", "last"], ["doctor", "--no-store"]):
+            status, out = self.on_terminal(*words, columns=60)
+            longest = [line for line in out.splitlines() if len(line) > 60 and " " in line.strip()]
+            self.assertFalse([line for line in longest if not re.search(r"/|x{40}|^tacho: ", line)], out)
 
     def test_ids_are_whole_and_wide_characters_count_as_two(self):
         names = ["a-job-name-of-more-than-eleven", "日本語のジョブの名前はもっと長い", "👩🚀 rocket", "ne\u0301e\u0301"]

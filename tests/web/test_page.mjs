@@ -92,6 +92,8 @@ tests['a band tells what limited the run, and each phase its verdict'] = async p
   const words = await page.textContent('.band .legend');
   for (const word of ['cpu quota', 'cpu', 'none']) assert.ok(words.includes(word), words);
   assert.match(await page.getAttribute('.band canvas', 'aria-label'), /phase fit: /);
+  const tints = await page.evaluate(() => Object.fromEntries([...document.querySelectorAll('.band .legend span')].map(entry => [entry.textContent, entry.querySelector('i').style.background])));
+  assert.deepEqual([tints.cpu, tints.none], ['var(--band-cpu)', 'var(--band-none)'], 'a class has the same colour on every page');
   assert.match(await page.textContent('.verdict'), /^Verdict: nothing limited it\. What to change: /);
   const verdicts = await page.$$eval('section[data-run] table.left tr', rows => rows.map(row => row.children[6].textContent));
   assert.equal(verdicts[0], 'verdict');
@@ -130,10 +132,12 @@ tests['the table of processes sorts, and its bars follow the zoom'] = async page
   assert.equal((await column(0)).length, 62);
   assert.ok((await column(0)).some(name => name.includes('cc1plus × 1234')), 'merged lines are shown as such');
   const width = () => page.$$eval('.gantt .when i', bars => bars.map(bar => bar.style.left + bar.style.width).join());
-  const before = await width();
+  const before = await width(), scale = () => page.textContent('.gantt th.when');
+  assert.equal(await scale(), '0sWhen10m');
   await page.keyboard.press('+');
   await settle(page);
   assert.notEqual(await width(), before);
+  assert.equal(await scale(), '2m30sWhen7m30s');
 };
 
 tests['figures are rounded as everywhere'] = async page => {
@@ -183,6 +187,7 @@ tests['light, dark and print are different pictures'] = async page => {
   assert.ok(ground(shots.print).every(value => value > 200), 'paper is light: ' + ground(shots.print).join());
   assert.equal(shots.printback, 'rgb(255, 255, 255)');
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+  assert.equal(await page.evaluate(() => getComputedStyle(document.body).printColorAdjust), 'exact', 'bars and legends are printed');
   const unfolded = await page.evaluate(() => ['beforeprint', 'afterprint'].map(name => {
     dispatchEvent(new Event(name));
     return document.querySelectorAll('.ready details[open]').length;
@@ -217,6 +222,7 @@ pages['two runs are overlaid and listed side by side'] = async () => {
   assert.match(await page.textContent('.compare'), /-25%/);
   const swatches = await page.$$eval('.overlaid [data-chart=disk] .legend button:nth-child(-n+2) i', signs => signs.map(sign => getComputedStyle(sign).background));
   assert.equal(new Set(swatches).size, 2, 'lines of one run are told apart: ' + swatches.join(' | '));
+  assert.equal(new Set(await page.$$eval('.gantt .when div', scales => scales.map(scale => scale.textContent))).size, 1, 'bars of both runs are on one scale');
   const before = await pictureOf(page, '.overlaid');
   await drag(page, '.overlaid ' + CPU, .2, .6);
   (await pictureOf(page, '.overlaid')).forEach((picture, i) => assert.ok(!isSame(picture, before[i])));

@@ -1,5 +1,6 @@
 #include "report/page/html_page.h"
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -61,6 +62,15 @@ constexpr std::string_view kToolbar =
     "<span class=hint>Drag to zoom, double click for all, Shift and drag to move.</span></div>\n"
     "<noscript><p class=where>The charts need JavaScript; the figures do not.</p></noscript>\n";
 
+// "3 runs of train", or "2 runs" where their names differ.
+std::string heading_of(std::span<const ReportRun> runs) {
+  const std::string first = run_heading(runs[0]);
+  if (runs.size() == 1) return first;
+  const bool same =
+      std::all_of(runs.begin(), runs.end(), [&](const ReportRun& one) { return run_heading(one) == first; });
+  return std::to_string(runs.size()) + " runs" + (same && !first.empty() ? " of " + first : "");
+}
+
 // How many bytes each run took.
 std::vector<size_t> put_body(Writer& out, std::span<const ReportRun> runs, const std::vector<RunFacts>& facts,
                              const PageOptions& options) {
@@ -68,7 +78,7 @@ std::vector<size_t> put_body(Writer& out, std::span<const ReportRun> runs, const
   const bool several = runs.size() > 1;
   out.put("<main>\n");
   if (several || !options.title.empty()) {
-    const std::string title = options.title.empty() ? std::to_string(runs.size()) + " runs" : options.title;
+    const std::string title = options.title.empty() ? heading_of(runs) : options.title;
     out.put("<h1><bdi>" + escaped(page_text(title, 200)) + "</bdi></h1>\n");
   }
   if (several) {
@@ -96,7 +106,7 @@ std::vector<size_t> put_body(Writer& out, std::span<const ReportRun> runs, const
 
 std::string page_title(std::span<const ReportRun> runs, const PageOptions& options) {
   if (!options.title.empty()) return options.title;
-  return (runs.size() == 1 ? run_heading(runs[0]) : std::to_string(runs.size()) + " runs") + " · tacho";
+  return heading_of(runs) + " · tacho";
 }
 
 }  // namespace
