@@ -12,6 +12,7 @@
 //   pool     eight threads that have nothing to do       reread   reads a file of 96 MiB again and again
 //   paging   as memory, of 96 MiB                        part     runs a third of the time, sleeps the rest
 //   peer     as socket, of the address in TACHO_PEER     serve    the other side of peer: answers every 200 ms
+//   flood    as serve, but sends as fast as the link takes it
 //   herd     10,000 threads asleep                       churn    threads that come and go all the time
 //   futexes  a lock handed from thread to thread         calls    system calls that do nothing; both print their rounds
 // FOLDER is where files are. Prints what it did as one line.
@@ -85,7 +86,8 @@ void read_past_the_cache() {
   unlink(path.c_str());
 }
 
-void serve_late() {
+// Each peer that connects gets what `feed` sends, until it hangs up or the time is over.
+void serve(void (*feed)(int peer)) {
   const sockaddr_in address = peer_address();
   const int server = socket(AF_INET, SOCK_STREAM, 0), on = 1;
   setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -95,9 +97,18 @@ void serve_late() {
   while (goes_on()) {
     if (poll(&wanted, 1, 100) <= 0) continue;
     const int peer = accept(server, nullptr, nullptr);
-    for (char byte = 0; goes_on() && send(peer, &byte, 1, MSG_NOSIGNAL) == 1; ++byte) sleep_ms(200);
+    feed(peer);
     close(peer);
   }
+}
+
+void answer_late(int peer) {
+  for (char byte = 0; goes_on() && send(peer, &byte, 1, MSG_NOSIGNAL) == 1; ++byte) sleep_ms(200);
+}
+
+void send_all_the_time(int peer) {
+  static const char block[4096] = {};
+  while (goes_on() && send(peer, block, sizeof block, MSG_NOSIGNAL) > 0) ++rounds;
 }
 
 void poll_peer() {
@@ -111,9 +122,9 @@ void wait_for_peer(bool with_epoll, bool far = false) {
   const int watcher = epoll_create1(EPOLL_CLOEXEC);
   epoll_event event{EPOLLIN, {}};
   epoll_ctl(watcher, EPOLL_CTL_ADD, client, &event);
-  for (char byte = 0; goes_on(); ++rounds) {
+  for (char block[4096]; goes_on(); ++rounds) {
     if (with_epoll) epoll_wait(watcher, &event, 1, -1);
-    if (recv(client, &byte, 1, 0) <= 0) std::exit(2);
+    if (recv(client, block, sizeof block, 0) <= 0) std::exit(2);
   }
   close(watcher);
   close(client);
@@ -188,6 +199,7 @@ void wait_for_file_lock() {
     flock(file, LOCK_EX);
     sleep_ms(5);
     flock(file, LOCK_UN);
+    ++rounds;
   }
   unlink(path.c_str());
 }
@@ -320,7 +332,8 @@ constexpr Kind kKinds[] = {
     {"socket", [] { wait_for_peer(false); }},
     {"epoll", [] { wait_for_peer(true); }},
     {"peer", [] { wait_for_peer(false, true); }},
-    {"serve", serve_late},
+    {"serve", [] { serve(answer_late); }},
+    {"flood", [] { serve(send_all_the_time); }},
     {"poll", poll_peer},
     {"lock", wait_for_lock},
     {"file", wait_for_file_lock},

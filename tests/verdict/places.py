@@ -85,10 +85,27 @@ def small_memory(folder):
     return limited(folder, "memory", [("memory.limit_in_bytes", str(SMALL_BYTES))], [("memory.max", str(SMALL_BYTES))])
 
 
+@contextlib.contextmanager
 def small_memory_with_swap(folder):
-    if len(pathlib.Path("/proc/swaps").read_text().splitlines()) < 2:
-        raise NotHere("this machine has no swap")
-    return small_memory(folder)
+    """Where the machine has no swap, a file of 256 MiB is it for as long as this takes."""
+    with contextlib.ExitStack() as undo:
+        if len(pathlib.Path("/proc/swaps").read_text().splitlines()) < 2:
+            path = f"{folder}/swap"
+            undo.callback(pathlib.Path(path).unlink, missing_ok=True)
+            call("dd", "if=/dev/zero", f"of={path}", "bs=1M", "count=256", "status=none")
+            os.chmod(path, 0o600)
+            call("mkswap", path)
+            call("swapon", path)
+            undo.callback(subprocess.run, ["swapoff", path], check=False)
+        place = undo.enter_context(small_memory(folder))
+        own = place.figures
+        place.figures = lambda: {**own(), **swapped_pages()}
+        yield place
+
+
+def swapped_pages():
+    lines = (line.split() for line in pathlib.Path("/proc/vmstat").read_text().splitlines())
+    return {name: float(value) for name, value in lines if name in ("pswpin", "pswpout")}
 
 
 def disk_of(path):
@@ -106,29 +123,50 @@ def throttled_disk(folder):
     return limited(folder, "blkio", [("blkio.throttle.read_bps_device", f"{disk} {4 << 20}")], [("io.max", f"{disk} rbps={4 << 20}")])
 
 
+def delayed(loop, undo):
+    """The device over a loop device that takes 10 ms for every request."""
+    name = f"tacho-verdict-{os.getpid()}"
+    call("dmsetup", "create", name, "--table", f"0 {(256 << 20) // 512} delay {loop} 0 10")
+    undo.callback(subprocess.run, ["dmsetup", "remove", "--retry", name], check=False)
+    return f"/dev/mapper/{name}"
+
+
+def throttled(loop, undo):
+    """The loop device itself, which the kernel holds to 40 writes a second, its own journal's included."""
+    limit = CGROUPS / "blkio/blkio.throttle.write_iops_device"
+    number = pathlib.Path("/sys/block", os.path.basename(loop), "dev").read_text().strip()
+    try:
+        limit.write_text(f"{number} 40")
+    except OSError as error:
+        raise NotHere(f"{limit}: {error.strerror}") from error
+    undo.callback(limit.write_text, f"{number} 0")
+    return loop
+
+
 @contextlib.contextmanager
 def slow_disk(folder):
-    """A file system on a loop device behind dm-delay: 10 ms for every request."""
-    name = f"tacho-verdict-{os.getpid()}"
+    """A file system on a slow device: dm-delay where the kernel has it, else a loop device that is held back."""
     image, mount = f"{folder}/slow.img", f"{folder}/slow"
     with contextlib.ExitStack() as undo:
         subprocess.run(["truncate", "-s", "256M", image], check=True)
         undo.callback(os.unlink, image)
         loop = call("losetup", "--find", "--show", image)
         undo.callback(subprocess.run, ["losetup", "-d", loop], check=False)
-        call("dmsetup", "create", name, "--table", f"0 {(256 << 20) // 512} delay {loop} 0 10")
-        undo.callback(subprocess.run, ["dmsetup", "remove", "--retry", name], check=False)
-        call("mkfs.ext4", "-q", f"/dev/mapper/{name}")
+        call("mkfs.ext4", "-q", loop)
+        try:
+            device = delayed(loop, undo)
+        except NotHere:
+            device = throttled(loop, undo)
         os.mkdir(mount)
         undo.callback(os.rmdir, mount)
-        call("mount", f"/dev/mapper/{name}", mount)
+        call("mount", device, mount)
         undo.callback(subprocess.run, ["umount", mount], check=False)
         yield Place(mount)
 
 
 @contextlib.contextmanager
 def far_peer(folder, burner):
-    """A peer in a network namespace of its own, behind a link with 50 ms of delay."""
+    """A peer in a network namespace of its own, behind a link with 50 ms of delay; where the kernel cannot delay, one of 1 Mbit/s that is always full."""
     name, near, far = f"tv{os.getpid()}", f"tva{os.getpid() % 100000}", f"tvb{os.getpid() % 100000}"
     with contextlib.ExitStack() as undo:
         call("ip", "netns", "add", name)
@@ -138,9 +176,14 @@ def far_peer(folder, burner):
         call("ip", "link", "set", near, "up")
         call("ip", "-n", name, "addr", "add", "10.213.117.2/30", "dev", far)
         call("ip", "-n", name, "link", "set", far, "up")
-        call("tc", "qdisc", "add", "dev", near, "root", "netem", "delay", "50ms")
+        kind = "serve"
+        try:
+            call("tc", "qdisc", "add", "dev", near, "root", "netem", "delay", "50ms")
+        except NotHere:
+            call("tc", "-n", name, "qdisc", "add", "dev", far, "root", "tbf", "rate", "1mbit", "burst", "3000", "latency", "200ms")
+            kind = "flood"
         env = {"TACHO_PEER": "10.213.117.2"}
-        server = subprocess.Popen(["ip", "netns", "exec", name, burner, "serve", "600"], env={**os.environ, **env}, stdout=subprocess.DEVNULL)
+        server = subprocess.Popen(["ip", "netns", "exec", name, burner, kind, "600"], env={**os.environ, **env}, stdout=subprocess.DEVNULL)
         undo.callback(server.wait)
         undo.callback(server.kill)
         yield Place(folder, env=env)

@@ -80,7 +80,7 @@ std::optional<WaitState> ThreadLook::look(pid_t pid, LookedThread& thread, bool 
     return thread.told;
   }
   thread.told = by_descriptors(pid, thread, call, meaning);
-  thread.call = call.number;
+  thread.call = thread.told == WaitState::cpu ? -1 : call.number;  // runs by now
   thread.first = call.arguments[0];
   thread.second = call.arguments[1];
   thread.repeats = 0;
@@ -110,12 +110,14 @@ WaitState ThreadLook::by_descriptors(pid_t pid, LookedThread& thread, const Thre
   return set.state();
 }
 
-// A FIFO with a name looks like a file; only a file is waited for without being disturbed by signals.
+// A FIFO with a name looks like a file; only a file is waited for without being disturbed by signals. What else sleeps
+// so that signals wake it is told from a file by the kernel function's name, where there are names.
 std::optional<WaitState> ThreadLook::state_of_descriptor(pid_t pid, pid_t tid, int number) {
   const FdKind kind = kind_of(pid, number);
   if (kind == FdKind::unknown || kind == FdKind::socket) return std::nullopt;
   if (kind != FdKind::file || state_letter(pid, tid) == 'D') return state_on(kind);
-  return by_wchan(pid, tid, false) == WaitState::pipe ? WaitState::pipe : WaitState::disk;
+  const WaitState state = by_wchan(pid, tid, false);
+  return state == WaitState::pipe || state == WaitState::cpu || !has_name_ ? state : WaitState::disk;
 }
 
 void ThreadLook::add_polled(pid_t pid, const ThreadSyscall& call, FdSet& set, bool& readable) {
@@ -189,13 +191,15 @@ char ThreadLook::state_letter(pid_t pid, pid_t tid) {
 
 WaitState ThreadLook::by_wchan(pid_t pid, pid_t tid, bool with_socket) {
   const char state = state_letter(pid, tid);
+  has_name_ = false;
   if (state == 'R') return WaitState::cpu;
   if (state != 'S' && state != 'D' && state != 'I') return WaitState::other;  // stopped, traced, dead
   std::string_view text;
   if (!buffer_.read_at(proc_fd_.get(), thread_path(pid, tid, "wchan").data(), text))
     return state == 'D' ? WaitState::disk : WaitState::other;
   const std::string_view name = plain_wchan(text);
-  if (name != "0" && !name.empty()) return state_by_wchan(name, state, with_socket);
+  has_name_ = name != "0" && !name.empty();
+  if (has_name_) return state_by_wchan(name, state, with_socket);
   // It runs by now; or this kernel tells us nothing, and it still sleeps.
   const char now = state_letter(pid, tid);
   return now == 'R' ? WaitState::cpu : now == 'D' ? WaitState::disk : WaitState::other;

@@ -52,6 +52,7 @@ class ThreadLook {
   Fd proc_fd_;
   ReadBuffer& buffer_;
   int64_t by_syscall_ = 0, by_wchan_ = 0;
+  bool has_name_ = false;  // the last wchan that was read
 };
 
 }  // namespace tacho

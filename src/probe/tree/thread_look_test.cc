@@ -67,6 +67,23 @@ TEST_F(OddProc, WithoutEitherASleepingThreadIsOther) {
   EXPECT_EQ(look(), WaitState::other);
 }
 
+TEST_F(OddProc, AReadOfWhatHasAPathMayBeOneOfAFifo) {
+  put("syscall", "0 0x3 0x7f0000000000 0x1 0x0 0x0 0x0 0x7ffe00000000 0x7f0000000010\n");
+  std::filesystem::create_directories(proc_ / "7/fd");
+  std::filesystem::create_symlink("/data/what", proc_ / "7/fd/3");
+  state('D');
+  EXPECT_EQ(look(), WaitState::disk);
+  state('S');
+  put("wchan", "anon_pipe_read");
+  EXPECT_EQ(look(), WaitState::pipe);
+  put("wchan", "request_wait_answer");
+  EXPECT_EQ(look(), WaitState::disk);
+  put("wchan", "0");  // a kernel without symbols: either
+  EXPECT_EQ(look(), WaitState::other);
+  state('R');  // by now
+  EXPECT_EQ(look(), WaitState::cpu);
+}
+
 TEST_F(OddProc, NonsenseIsNotBelieved) {
   state('S');
   put("wchan", "do_wait");

@@ -17,6 +17,11 @@ Error not_metrics(const std::string& path) {
 
 constexpr int kLinesAhead = 32;
 
+// To the microsecond: a time of today as a double is known to a quarter of one, and shares of rows must not show that.
+int64_t between(double before_s, double now_s) {
+  return std::llround(std::max(0.0, now_s - before_s) * 1e6) * kNsPerUs;
+}
+
 int decimals_of(std::string_view field) {
   const size_t dot = field.find('.');
   return dot == std::string_view::npos ? 0 : static_cast<int>(std::min<size_t>(9, field.size() - dot - 1));
@@ -90,7 +95,7 @@ bool CsvReader::next(Row& row) {
     }
     const double now_s = row.cells[0];
     row.realtime_ns = static_cast<int64_t>(std::llround(now_s * 1e3)) * kNsPerMs;
-    row.interval_ns = is_absent(last_s_) ? 0 : static_cast<int64_t>(std::llround(std::max(0.0, now_s - last_s_) * 1e9));
+    row.interval_ns = is_absent(last_s_) ? 0 : between(last_s_, now_s);
     const bool fell = !is_absent(last_s_) && now_s < last_s_;
     if (fell || (row.interval_ns < 2 * kNsPerMs && rows_ > 0 && falls_next(now_s))) row.interval_ns = last_interval_ns_;
     last_interval_ns_ = row.interval_ns;

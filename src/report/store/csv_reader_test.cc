@@ -59,6 +59,19 @@ TEST(CsvReader, AClockThatWasSetBackMakesNoRate) {
   EXPECT_NEAR(static_cast<double>(rows[5].interval_ns), 1e6, 1) << "a closing row may come at once";
 }
 
+// A time of today as a double is known to a quarter of a microsecond: rows of the same length are as long to the last
+// bit.
+TEST(CsvReader, RowsOfOneLengthAreEqual) {
+  const TempDir dir;
+  std::string text = "timestamp,x\n";
+  for (int i = 0; i < 100; ++i)
+    text += std::to_string(1'763'587'000 + i / 10) + "." + std::to_string(i % 10) + "00,1\n";
+  spill(dir / "a.csv", text);
+  const std::vector<Row> rows = all_rows(dir / "a.csv");
+  ASSERT_EQ(rows.size(), 100u);
+  for (size_t i = 1; i < rows.size(); ++i) EXPECT_EQ(rows[i].interval_ns, 100'000'000) << i;
+}
+
 TEST(CsvReader, ReadsGzipFinishedOrNot) {
   const TempDir dir;
   GzipEncoder gzip;
