@@ -16,6 +16,7 @@ import tempfile
 import time
 
 import delivery
+import hook
 import katib
 import katib_db
 import native_peers
@@ -346,6 +347,7 @@ PARTS = {
     "seeing": seeing.table,
     "neighbours": Bench.neighbours,
     "wrapper": Bench.wrapper_cost,
+    "hook": hook.table,
     "ticks": Bench.fast_ticks,
     "replay": Bench.replay,
     "bytes": sent_bytes.table,

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <nmmintrin.h>
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
@@ -48,7 +49,12 @@ uint64_t load64(const char* at) {
 }
 
 #if defined(__x86_64__)
-bool has_instruction() { return __builtin_cpu_supports("sse4.2") != 0; }
+// Not __builtin_cpu_supports: it asks some ten times at the start of every program that has it in, used or not, and in
+// a virtual machine each CPUID takes microseconds.
+bool has_instruction() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_SSE4_2) != 0;
+}
 
 __attribute__((target("sse4.2"))) uint32_t by_instruction(const char* at, size_t size, uint32_t crc) {
   uint64_t wide = crc;

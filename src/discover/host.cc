@@ -53,11 +53,24 @@ std::string arm_model(const CpuInfo& info) {
   return model;
 }
 
-std::optional<int64_t> count_cpus(const Roots& roots, const std::string& cpuinfo) {
+// On x86 the blocks of all CPUs name the same model, and the kernel takes its time to print them.
+std::string beginning_of_cpuinfo(const Roots& roots) {
+  std::string text;
+  static_cast<void>(read_pieces(roots.proc + "/cpuinfo", [&](std::string_view piece) {
+    text += piece;
+    const size_t model = text.find("\nmodel name");
+    const bool enough =
+        model != std::string::npos && text.find("vendor_id") < model && text.find('\n', model + 1) != std::string::npos;
+    return !enough && text.size() < kLargestRead;
+  }));
+  return text;
+}
+
+std::optional<int64_t> count_cpus(const Roots& roots) {
   const auto online = count_cpu_list(read_first_line(roots.sys + "/devices/system/cpu/online"));
   if (online) return online;
   if (const int count = online_cpus(); count > 0) return count;
-  const int64_t lines = parse_cpuinfo(cpuinfo).processors;
+  const int64_t lines = parse_cpuinfo(read_whole_file(roots.proc + "/cpuinfo").value_or("")).processors;
   if (lines > 0) return lines;
   return std::nullopt;
 }
@@ -127,14 +140,13 @@ void set_allocation(Host& host, const Limits& limits) {
 
 Host discover_host(const Roots& roots) {
   Host host;
-  const std::string cpuinfo = read_whole_file(roots.proc + "/cpuinfo").value_or("");
   const MemInfo memory = parse_meminfo(read_whole_file(roots.proc + "/meminfo").value_or(""));
   if (!from_environment("TACHO_HOST_ID_VALUE", host.host_id))
     host.host_id = host_id_is_hashed() ? hashed_host_id(roots) : local_host_id(roots);
   host.host_hostname = known(valid_utf8(host_name()));
   host.host_ip = known(find_address(roots));
-  host.host_vcpus = count_cpus(roots, cpuinfo);
-  host.host_cpu_model = known(valid_utf8(cpu_model(cpuinfo)));
+  host.host_vcpus = count_cpus(roots);
+  host.host_cpu_model = known(valid_utf8(cpu_model(beginning_of_cpuinfo(roots))));
   if (memory.total >= 0) host.host_memory_mib = memory.total >> 20;
   if (const auto bytes = total_storage_bytes(roots))
     host.host_storage_gb = std::round(static_cast<double>(*bytes) / 1e6) / 1e3;

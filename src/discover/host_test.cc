@@ -46,6 +46,24 @@ TEST(Host, ArmClustersInOrderOfTheirSize) {
   EXPECT_EQ(host.host_id, "0f1e2d3c4b5a69788796a5b4c3d2e1f0");
 }
 
+// A machine of many CPUs: of x86 the first block is enough, of Arm the last core counts, too.
+TEST(Host, CpuModelBeyondTheFirstPiece) {
+  const TempDir dir;
+  const auto model_of = [&](const std::string& block, const std::string& last) {
+    std::string text;
+    for (int i = 0; i < 1000; ++i) text += "processor\t: " + std::to_string(i) + "\n" + block + "\n";
+    std::ofstream(dir / "cpuinfo") << text << last;
+    return discover_host({dir.path(), "/nonexistent", "/nonexistent"}).host_cpu_model;
+  };
+  const std::string x86 =
+      "vendor_id\t: GenuineIntel\nmodel\t\t: 85\nmodel name\t: Xeon\n" + std::string(500, 'f') + "\n";
+  EXPECT_EQ(model_of(x86, ""), "Xeon");
+  EXPECT_EQ(model_of(std::string(300, 'f') + "\n", x86), "Xeon");  // wherever it stands
+  EXPECT_EQ(model_of("CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n",
+                     "processor\t: 1000\nCPU implementer\t: 0x41\nCPU part\t: 0xd08\n"),
+            "Neoverse-N1 + Cortex-A72");
+}
+
 TEST(Host, CpuModelOfOtherArchitectures) {
   EXPECT_EQ(cpu_model("processor 0: version = FF,  identification = 1,  machine = 8561\n"), "IBM/S390 8561");
   EXPECT_EQ(cpu_model("processor : 0\ncpu : POWER9 (architected),  altivec\n"), "POWER9 (architected), altivec");

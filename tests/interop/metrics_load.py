@@ -79,6 +79,11 @@ def start_jobs(place, address, until_s, jobs, running):
     running[:] = [one for one in running if one.poll() is None]
 
 
+def is_gone(place):
+    """Now, when no more runs wait than begin within two seconds: others go on to come."""
+    return len(place.waiting()) < JOBS_A_MINUTE / 60 * 2 and time.monotonic()
+
+
 def load(server, place, waits, minutes):
     address, seconds = f"prometheus+{server.url}{server.path}", minutes * 60
     memory = tempfile.mkdtemp(prefix="tacho-interop-", dir="/dev/shm")
@@ -92,7 +97,7 @@ def load(server, place, waits, minutes):
     kills = sorted(chance.uniform(0.1, 0.95) * seconds for _ in range(2))
     say(f"{minutes} minutes of {JOBS_A_MINUTE} jobs a minute; receiver away from {0.3 * seconds:.0f} s to {0.8 * seconds:.0f} s; follower killed at "
         + " s, ".join(f"{at:.0f}" for at in kills) + " s")
-    begun, jobs, running, away, back, most = time.monotonic(), [], [], False, None, 0
+    begun, jobs, running, away, back, gone, most = time.monotonic(), [], [], False, None, None, 0
     while (now := time.monotonic() - begun) < seconds:
         start_jobs(place, address, now, jobs, running)
         if kills and now > kills[0]:
@@ -106,9 +111,11 @@ def load(server, place, waits, minutes):
             server.start()
             away, back = False, time.monotonic()
             most = len(place.waiting())
+        if back and not gone:
+            gone = is_gone(place)
         follower.look()
         time.sleep(0.03)
-    gone = until(lambda: len(place.waiting()) < JOBS_A_MINUTE / 60 * 2 and time.monotonic(), 120, "the backlog")
+    gone = gone or until(lambda: is_gone(place), 120, "the backlog")
     check("load: all jobs ended well", all(one.wait(60) == 0 for one in jobs))
     until(lambda: not place.waiting(), 120, "an empty spool")
     took = time.monotonic() - begun
