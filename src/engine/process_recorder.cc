@@ -165,11 +165,12 @@ void ProcessRecorder::look_at(Member& member, int64_t now_ns) {
   const bool is_old = now_ns - member.told_ns >= std::max(kFirstUpdateNs, age_ns / kUpdateShare);
   if (!renamed && !is_old) return;
   member.told_ns = now_ns;
+  const int64_t told_cpu_ns = record.cpu_ns;
   fill_usage(member);
   if (options_.hide_pids) return;
   // A zombie has no arguments left.
   if (renamed && !member.zombie() && !options_.hide_command) file_.put(record, command_of(member));
-  else if (renamed || tree_.moved(member)) file_.put_again(record);
+  else if (renamed || record.cpu_ns != told_cpu_ns) file_.put_again(record);
 }
 
 // A process of the job that the driver does not list holds none.

@@ -137,3 +137,15 @@ class Figures(Case):
         time.sleep(0.05)
         seen = self.look()
         self.assertIn("interrupted", seen.show.splitlines()[0])
+
+    def test_who_rests_has_what_it_used(self):
+        """A process that worked and then waits has its CPU time in the file, should tacho be killed."""
+        process = self.spawn("run", "-q", "-i", "100ms", "--", "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; sleep 60")
+
+        def used():
+            with open(os.path.join(self.run_folders()[0], "processes.csv"), encoding="utf-8") as file:
+                return [float(line["cpu_s"]) for line in csv.DictReader(file) if line["name"] == "sh" and line["cpu_s"]]
+        self.assertTrue(until(lambda: self.run_folders() and used() and used()[-1] > 0.04, 40))
+        process.kill()
+        process.wait()
+        self.end_marked()

@@ -117,8 +117,6 @@ class ProcessTree final : public JobPids {
   // changes again; zombies are among them.
   std::span<const Member> members() const { return members_; }
   const Member* member(pid_t pid) const { return contains(pid) ? &members_[index_of(pid)] : nullptr; }
-  // Whether its CPU clock moved between the last two updates (or it is new).
-  bool moved(const Member& member) const { return member.ran_tick == tick_; }
   std::span<Member> observed_members() { return members_; }  // for the observer
   int proc_fd() const { return proc_fd_.get(); }             // /proc, kept open; −1 where there is none of ours
   void copy(std::vector<pid_t>& sorted) const override;
