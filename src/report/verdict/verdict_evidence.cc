@@ -30,56 +30,56 @@ constexpr double kFullMemory = 0.6;  // DRAM active
 // The rules' conditions in the order in which a person wants to hear of them; the own pressure or the machine's,
 // whichever the rows were judged by.
 constexpr auto kConditions = std::to_array<EvidenceRule>({
-    {Limit::memory, own_memory, or_more, 0.1, Per::plain,
-     "share of the time in which all of the job stood still for memory"},
-    {Limit::memory, machine_memory, or_more, 0.1, Per::plain,
-     "share of the time in which all of the machine stood still for memory"},
-    {Limit::memory, oom_kills, or_more, 1, Per::plain, "processes that the kernel killed for memory"},
-    {Limit::memory, swap_in, or_more, kBytesSwapped, Per::second, "brought back from swap"},
-    {Limit::memory, swap_out, or_more, kBytesSwapped, Per::second, "sent to swap"},
-    {Limit::memory, process_faults, or_more, 10, Per::second, "page faults of the job that had to read"},
-    {Limit::memory, system_faults, or_more, 10, Per::second, "page faults of the machine that had to read"},
-    {Limit::cpu_quota, throttled_s, or_more, 0.05, Per::second, "seconds in which the quota held the job back"},
+    {Limit::memory, own_memory, or_more, 0.1, Per::plain, "of the time all of the job stood still for memory"},
+    {Limit::memory, machine_memory, or_more, 0.1, Per::plain, "of the time all of the machine stood still for memory"},
+    {Limit::memory, oom_kills, or_more, 1, Per::plain, "processes were killed by the kernel for memory"},
+    {Limit::memory, swap_in, or_more, kBytesSwapped, Per::second, "were brought back from swap"},
+    {Limit::memory, swap_out, or_more, kBytesSwapped, Per::second, "were sent to swap"},
+    {Limit::memory, process_faults, or_more, 10, Per::second, "page faults of the job had to read"},
+    {Limit::memory, system_faults, or_more, 10, Per::second, "page faults of the machine had to read"},
+    {Limit::cpu_quota, throttled_s, or_more, 0.05, Per::second, "seconds the quota held the job back"},
     {Limit::gpu_compute, job_sm_active, or_more, 0.6, Per::plain,
-     "share of the multiprocessors that were busy on the job's busiest GPU"},
-    {Limit::gpu_compute, sm_active, or_more, 0.6, Per::plain, "share of the multiprocessors that were busy"},
+     "of the multiprocessors were busy on the job's busiest GPU"},
+    {Limit::gpu_compute, sm_active, or_more, 0.6, Per::plain, "of the multiprocessors were busy"},
     {Limit::gpu_compute, job_tensor_active, or_more, 0.4, Per::plain,
-     "share of the time in which tensor cores were busy on the job's busiest GPU"},
-    {Limit::gpu_compute, tensor_active, or_more, 0.4, Per::plain, "share of the time in which tensor cores were busy"},
+     "of the time tensor cores were busy on the job's busiest GPU"},
+    {Limit::gpu_compute, tensor_active, or_more, 0.4, Per::plain, "of the time tensor cores were busy"},
     {Limit::gpu_memory_bandwidth, job_dram_active, or_more, kFullMemory, Per::plain,
-     "share of the memory's bandwidth on the job's busiest GPU"},
-    {Limit::gpu_memory_bandwidth, dram_active, or_more, kFullMemory, Per::plain, "share of the GPU memory's bandwidth"},
-    {Limit::pcie, job_pcie, or_more, 0.6, Per::plain, "share of the PCIe link's speed on the job's busiest GPU"},
-    {Limit::pcie, pcie_rx, to_another, 0, Per::plain, "received over PCIe, compared with 0.6 of the link"},
-    {Limit::pcie, pcie_tx, to_another, 0, Per::plain, "sent over PCIe, compared with 0.6 of the link"},
-    {Limit::nvlink, job_nvlink, or_more, 0.6, Per::plain, "share of the NVLink links' speed on the job's busiest GPU"},
-    {Limit::nvlink, nvlink_rx, to_another, 0, Per::plain, "received over NVLink, compared with 0.6 of the links"},
-    {Limit::nvlink, nvlink_tx, to_another, 0, Per::plain, "sent over NVLink, compared with 0.6 of the links"},
-    {Limit::disk, own_io, or_more, 0.2, Per::plain,
-     "share of the time in which some thread of the job stood still for I/O"},
-    {Limit::disk, machine_io, or_more, 0.2, Per::plain,
-     "share of the time in which some thread of the machine stood still for I/O"},
-    {Limit::disk, waits_disk, or_more, 1, Per::plain, "threads that waited for a disk"},
-    {Limit::network, net_busiest, or_more, 0.7, Per::plain, "share of an interface's speed"},
-    {Limit::network, waits_network, or_more, 1, Per::plain, "threads that waited for a peer"},
-    {Limit::lock, waits_lock, or_more, 2, Per::plain, "threads that waited for a lock"},
-    {Limit::cpu, process_cpu, or_more, 0.9, Per::core, "cores that the job kept busy"},
-    {Limit::cpu, system_cpu, or_more, 0.9, Per::core, "cores that were busy"},
-    {Limit::cpu, own_cpu, or_more, 0.3, Per::plain,
-     "share of the time in which some thread of the job waited for a core"},
-    {Limit::cpu, machine_cpu, or_more, 0.3, Per::plain,
-     "share of the time in which some thread of the machine waited for a core"},
+     "of the memory's bandwidth was used on the job's busiest GPU"},
+    {Limit::gpu_memory_bandwidth, dram_active, or_more, kFullMemory, Per::plain,
+     "of the GPU memory's bandwidth was used"},
+    {Limit::pcie, job_pcie, or_more, 0.6, Per::plain, "of the PCIe link's speed was used on the job's busiest GPU"},
+    {Limit::pcie, pcie_rx, to_another, 0, Per::plain, "came over PCIe, compared with 0.6 of the link"},
+    {Limit::pcie, pcie_tx, to_another, 0, Per::plain, "went over PCIe, compared with 0.6 of the link"},
+    {Limit::nvlink, job_nvlink, or_more, 0.6, Per::plain,
+     "of the NVLink links' speed was used on the job's busiest GPU"},
+    {Limit::nvlink, nvlink_rx, to_another, 0, Per::plain, "came over NVLink, compared with 0.6 of the links"},
+    {Limit::nvlink, nvlink_tx, to_another, 0, Per::plain, "went over NVLink, compared with 0.6 of the links"},
+    {Limit::disk, own_io, or_more, 0.2, Per::plain, "of the time some thread of the job stood still for I/O"},
+    {Limit::disk, machine_io, or_more, 0.2, Per::plain, "of the time some thread of the machine stood still for I/O"},
+    {Limit::disk, waits_disk, or_more, 1, Per::plain, "threads waited for a disk"},
+    {Limit::network, net_busiest, or_more, 0.7, Per::plain, "of an interface's speed was used"},
+    {Limit::network, waits_network, or_more, 1, Per::plain, "threads waited for a peer"},
+    {Limit::lock, waits_lock, or_more, 2, Per::plain, "threads waited for a lock"},
+    {Limit::cpu, process_cpu, or_more, 0.9, Per::core, "cores were kept busy by the job"},
+    {Limit::cpu, system_cpu, or_more, 0.9, Per::core, "cores were busy"},
+    {Limit::cpu, own_cpu, or_more, 0.3, Per::plain, "of the time some thread of the job waited for a core"},
+    {Limit::cpu, machine_cpu, or_more, 0.3, Per::plain, "of the time some thread of the machine waited for a core"},
     {Limit::single_thread, process_cpu, less_than, 1.15, Per::plain,
-     "cores that the job kept busy, where it may use more"},
-    {Limit::single_thread, own_cpu, to_another, 0, Per::plain,
-     "share of the time in which some thread of the job waited for a core"},
-    {Limit::waiting, process_cpu, less_than, 0.1, Per::plain, "cores that the job kept busy"},
+     "cores were kept busy by the job, which may use more"},
+    {Limit::single_thread, own_cpu, to_another, 0, Per::plain, "of the time some thread of the job waited for a core"},
+    {Limit::waiting, process_cpu, less_than, 0.1, Per::plain, "cores were kept busy by the job"},
 });
 
 std::string amount_text(Source source, double value) {
   const std::string_view name = column_of(source);
   if (name.ends_with("_bytes")) return bytes_text(value);
   Writer out;
+  if (name.find("_pressure_") != name.npos || name.ends_with("_active") || name.ends_with("_busiest")) {
+    out.put_fixed(100 * value, value < 0.1 - 1e-9 ? 1 : 0);
+    out.put(" %");
+    return std::string(out.view());
+  }
   out.put_fixed(value, value < 10 ? 2 : 0);
   return std::string(out.view());
 }
@@ -151,7 +151,7 @@ std::vector<Evidence> VerdictFold::evidence(Limit limit, Over over, const Judgem
   for (const EvidenceRule& condition : kConditions)
     if (condition.limit == limit && !is_of_other_kind(condition.source, own, is_machine())) take(condition);
   if (limit == Limit::waiting && !judgement.detail.empty() && judgement.verdict == "waiting")
-    take({limit, state_of(judgement.detail), to_another, 0, Per::plain, "threads that waited like this"});
+    take({limit, state_of(judgement.detail), to_another, 0, Per::plain, "threads waited like this"});
   return strong.empty() ? all : strong;
 }
 
@@ -167,8 +167,8 @@ void VerdictFold::add_evidence(Verdict& verdict, const JudgedRun& run) const {
     } else if (share.share >= kWorthSaying) {
       auto found = evidence(share.limit, Over::its_rows, judgement, run);
       if (found.empty()) continue;
-      found[0].text = "for " + number_text(100 * share.share) + " % of the time " +
-                      std::string(limit_word(share.limit)) + ": " + found[0].text;
+      found[0].text = std::string(limit_word(share.limit)) + " (" + number_text(100 * share.share) +
+                      " % of the time): " + found[0].text;
       verdict.against.push_back(std::move(found[0]));
     }
   }
@@ -188,7 +188,7 @@ void VerdictFold::add_full_memory(Verdict& verdict) const {
     if (!(used >= kFullMemory)) continue;
     verdict.against.push_back(
         {column_of(source), used, kFullMemory,
-         amount_text(source, used) + " share of the GPU memory's bandwidth as well: the memory may be the limit"});
+         amount_text(source, used) + " of the GPU memory's bandwidth was used as well: the memory may be the limit"});
     return;
   }
 }
