@@ -42,6 +42,8 @@ def test_store(shell):
 def test_bad_option(shell, capsys):
     shell.run_cell("%%tacho --nope\npass")
     assert "unknown option --nope" in str(capsys.readouterr())
+    shell.run_cell("%%tacho --interval=0\npass")
+    assert "UsageError: not a duration" in str(capsys.readouterr())
 
 
 def test_kernel():
@@ -49,7 +51,9 @@ def test_kernel():
     nbclient = pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("%load_ext tacho"),
-                                           nbformat.v4.new_code_cell("%%tacho\nx = bytearray(10**7)")])
-    nbclient.NotebookClient(book, timeout=60, kernel_name="python3").execute()
+                                           nbformat.v4.new_code_cell("%%tacho\nx = bytearray(10**7)"),
+                                           nbformat.v4.new_code_cell("%%tacho\nimport asyncio\nawait asyncio.sleep(0)")])
+    nbclient.NotebookClient(book, timeout=60, kernel_name="python3", allow_errors=True).execute()
     data = [output.get("data", {}) for output in book.cells[1].outputs]
     assert any("<svg" in one.get("text/html", "") for one in data), book.cells[1].outputs
+    assert "with tacho.track()" in str(book.cells[2].outputs)  # the kernel's loop runs the magic: there is none for the cell

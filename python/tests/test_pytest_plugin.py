@@ -46,6 +46,8 @@ def test_limits(run):
     result.stdout.fnmatch_lines(["*tacho: memory_peak * MiB > 1 MiB; time * s > 0.001 s"])
     result.stdout.fnmatch_lines(["*LimitExceeded*"])
     assert "AssertionError: mine" in result.stdout.str()
+    result.stdout.fnmatch_lines(["FAILED *::test_two - tacho: memory_*"])
+    assert "hookexec" not in result.stdout.str()  # nothing in the test has raised it: no traceback of pytest's own
 
 
 def test_earlier_peak_is_not_the_tests(run):

@@ -111,7 +111,10 @@ def test_runs_and_load(tmp_path):
     second = tacho.run(["sh", "-c", "exit 1"], name="b").run
     assert tacho.runs() == [second, first] and tacho.runs(job="a") == [first] and tacho.runs(failed=True) == [second]
     assert tacho.runs(limit=1) == [second] and tacho.runs(since="1h") == [second, first] and tacho.runs(limit=0) == []
-    assert tacho.runs(since=time.time() + 100) == []
+    assert tacho.runs(since=time.time() + 100) == [] and tacho.runs(since=3600) == [second, first]
+    for nonsense in ({"limit": -1}, {"since": float("nan")}, {"since": -1}, {"since": 0}):
+        with pytest.raises(ValueError):
+            tacho.runs(**nonsense)
     assert tacho.load() == second and tacho.load("last~1") == first and tacho.load("a") == first
     assert tacho.load(first.id) == first and tacho.load(first.folder) == first
     other = tacho.run(["true"], store=tmp_path / "other").run
@@ -169,6 +172,9 @@ def test_torn_and_strange(tmp_path):
     (tmp_path / "odd" / "run.json").write_text("{")
     with pytest.raises(tacho.TachoError):
         tacho.load(tmp_path / "odd").info
+    (tmp_path / "odd" / "run.json").unlink()
+    with pytest.raises(tacho.RunNotFound, match="odd has no run.json; .*metrics.csv"):
+        tacho.load(tmp_path / "odd")
     with pytest.raises(tacho.RunNotFound):
         tacho.Run(tmp_path / "none").info
 

@@ -196,6 +196,26 @@ def test_pid_gone():
         tacho.attach(child.pid, strict=True)
 
 
+def test_running_ends_with_the_process():
+    child = subprocess.Popen(["sleep", "30"])
+    t = tacho.attach(child.pid, strict=True)
+    assert t.running
+    child.kill()
+    child.wait()
+    assert until(lambda: not t.running) and t.run.state == "finished"
+    assert t.stop() is t.run
+
+
+def test_threads_that_start_one_tracker():
+    t = tacho.track()
+    threads = [threading.Thread(target=t.start) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert t.stop().state == "finished" and len(tacho.runs()) == 1
+
+
 def test_disabled(monkeypatch):
     monkeypatch.setenv("TACHO_DISABLE", "1")
     with tacho.track() as t:
@@ -218,7 +238,7 @@ def test_good_interval(good):
 
 
 def test_bad_arguments():
-    for keywords in ({"metadata": {"taem": "x"}}, {"tags": ["x"]}, {"tags": {"": 1}}, {"pid": 0}, {"pid": -3},
+    for keywords in ({"metadata": {"taem": "x"}}, {"tags": ["x"]}, {"tags": {"": 1}}, {"pid": 0}, {"pid": -3}, {"pid": 1.5}, {"pid": "1"},
                      {"store": "a\0b"}):
         with pytest.raises(ValueError):
             tacho.track(**keywords)

@@ -217,12 +217,14 @@ void write_statistics(JsonWriter& json, const Run& run, const Summary& summary) 
 
 }  // namespace
 
-void write_run_identity(JsonWriter& json, const Run& run, const Summary& summary) {
+void write_run_identity(JsonWriter& json, const Run& run, const Summary& summary, Writer* padded) {
   Fields fields(json, run);
   json.key("id").value(run.id);
   json.key("tacho_version").value(run.version);
   json.key("mode").value(run.mode);
-  json.key("state").value(state_word(run.outcome.state));
+  const std::string_view state = state_word(run.outcome.state);
+  json.key("state").value(state);
+  if (padded != nullptr) padded->put_spaces(kLongestStateWord - state.size());
   if (!run.command.empty() && fields.shows("command")) {
     json.key("command");
     write_strings(json, run.command);

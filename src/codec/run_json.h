@@ -12,7 +12,7 @@ void write_run_json(Writer& out, const Run& run, const Summary& summary);
 // The same while the run goes on, with all that changes in pages of its own behind the rest, so that they can be
 // overwritten in place at every row: one write within a page is done whole or not at all, also when tacho is killed in
 // it. Which member is in which page follows from the schema alone, so that pages of two rows make one text, too.
-// Returns where they begin.
+// Returns where they begin. Of what stands before them the end of a run changes the state alone, which has room there.
 inline constexpr size_t kLivePageBytes = 4096;
 size_t write_live_run_json(Writer& out, const Run& run, const Summary& summary);
 // The pages alone. False when one of them does not fit: then the text has to be replaced as a whole.

@@ -127,7 +127,7 @@ bool write_live_pages(Writer& out, const Run& run, const Summary& summary) {
 size_t write_live_run_json(Writer& out, const Run& run, const Summary& summary) {
   JsonWriter json(out);
   json.object();
-  write_run_identity(json, run, summary);
+  write_run_identity(json, run, summary, &out);
   out.put(',');
   while (out.view().size() % kLivePageBytes != 0) out.put(' ');
   const size_t offset = out.view().size();

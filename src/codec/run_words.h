@@ -10,6 +10,7 @@
 namespace tacho {
 
 std::string_view state_word(RunState state);
+inline constexpr size_t kLongestStateWord = 11;  // "interrupted"
 std::optional<RunState> parse_state(std::string_view word);
 std::string_view signal_word(int signal);  // "SIGKILL"; empty for real-time signals and what is none
 

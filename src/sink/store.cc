@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/time_text.h"
 #include "base/units.h"
 #include "codec/run_json.h"
@@ -96,7 +98,7 @@ class StoreSink final : public Sink {
 
   Status end(const Run& run) override {
     const Status status = write_run(run);
-    if (!status) static_cast<void>(update_live(false));  // on a full disk what is there may still be renewed
+    if (!status) end_in_place();  // on a full disk what is there may still be renewed
     run_json_.finish();
     return store_status(status, folder_);
   }
@@ -118,11 +120,13 @@ class StoreSink final : public Sink {
 
   Status replace_live() {
     text_.clear();
-    live_offset_ = write_live_run_json(text_, run_, summary_);
-    live_bytes_ = text_.view().size() - live_offset_;
-    live_revision_ = run_.revision;
+    const size_t offset = write_live_run_json(text_, run_, summary_);
     const Status status = run_json_.replace(text_.view());
-    if (status) since_replaced_ns_ = 0;
+    if (!status) return status;
+    live_offset_ = offset;
+    live_bytes_ = text_.view().size() - offset;
+    live_revision_ = run_.revision;
+    since_replaced_ns_ = 0;
     return status;
   }
 
@@ -135,6 +139,16 @@ class StoreSink final : public Sink {
       if (!first_row && since_replaced_ns_ < kReplaceEveryNs) return ok();
     }
     return replace_live();
+  }
+
+  // Each part is written whole or not at all, and any of them fits to the others.
+  void end_in_place() {
+    static_cast<void>(update_live(false));
+    if (run_.revision != live_revision_) return;
+    text_.clear();
+    const size_t offset = write_live_run_json(text_, run_, summary_);
+    if (offset == live_offset_ && text_.view().size() == live_offset_ + live_bytes_)
+      static_cast<void>(run_json_.overwrite(0, text_.view().substr(0, std::min(offset, kLivePageBytes))));
   }
 
   HeldFolder held_;

@@ -125,7 +125,8 @@ class Store(Case):
         self.assertTrue(done.stdout.startswith("status 5\n"), done)
         self.assertEqual(done.stderr.lower().count("no space left"), 1, done.stderr)
         text, csv = done.stdout.split("\n", 1)[1].split("----\n")
-        self.assertIn("state", json.loads(text))
+        info = json.loads(text)
+        self.assertEqual([info["state"], info["outcome"]["state"], info["outcome"]["exit_code"]], ["failed", "failed", 5])
         self.assertEqual(len(Table(csv[:csv.rfind("\n") + 1]).widths), 1)
 
     def test_full_output(self):

@@ -9,21 +9,31 @@ if TYPE_CHECKING:
 class TachoError(RuntimeError):
     """tacho could not do what it was asked for; the text says what to do."""
 
+    __module__ = "tacho"  # as it is imported, and so as it is printed
+
 
 class ProgramNotFound(TachoError):
     """There is no tacho program, or none that can be executed here."""
+
+    __module__ = "tacho"
 
 
 class RunNotFound(TachoError, LookupError):
     """There is no run of that name."""
 
+    __module__ = "tacho"
+
 
 class LimitExceeded(AssertionError):
     """A test used more than its marker allows."""
 
+    __module__ = "tacho"
+
 
 class TachoWarning(UserWarning):
     """Something is not recorded, or not where it was asked for; the script goes on."""
+
+    __module__ = "tacho"
 
 
 _told = False

@@ -5,6 +5,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Tuple
 
+    from ._tracker import Tracker
+
 
 class _Options:
     def __init__(self) -> None:
@@ -34,11 +36,21 @@ def _parse(line: str) -> Tuple[_Options, str]:
     return options, rest
 
 
-def _record(shell: Any, options: _Options, code: str) -> None:
-    from ._html import line
-    from ._tracker import track
+def _waits_at_its_top(shell: Any, code: str) -> bool:
+    """Whether a kernel would have to run it in its own loop, which runs this magic."""
+    import asyncio
 
-    tracker = track(options.name, interval=options.interval, keep=options.store)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    cell = shell.transform_cell(code)
+    return bool(shell.should_run_async(code, transformed_cell=cell))
+
+
+def _record(shell: Any, tracker: Tracker, quiet: bool, code: str) -> None:
+    from ._html import line
+
     with tracker:
         result = shell.run_cell(code)  # shows an exception as ever, and returns
         if not result.success and tracker.running:
@@ -46,7 +58,7 @@ def _record(shell: Any, options: _Options, code: str) -> None:
             tracker.point(f"exception {type(error).__name__}")
     run = tracker.run
     shell.user_ns["_tacho"] = run
-    if run is None or options.quiet:
+    if run is None or quiet:
         return
     if hasattr(shell, "kernel"):
         import importlib
@@ -58,18 +70,23 @@ def _record(shell: Any, options: _Options, code: str) -> None:
 
 def register(shell: Any) -> None:
     def tacho(text: str, cell: Any = None) -> None:
+        from ._tracker import track
+
         try:
             options, rest = _parse(text)
             if cell is not None and rest:
                 raise ValueError(f"%%tacho takes options alone, not {rest!r}; the code goes below it")
             if cell is None and not rest:
                 raise ValueError("%tacho records a statement: %tacho f(x); %%tacho records a cell")
+            code = rest if cell is None else cell
+            if _waits_at_its_top(shell, code):
+                raise ValueError("code with await at its top level cannot be recorded by a magic; "
+                                 "write `with tacho.track() as t:` around it and look at t.run")
+            tracker = track(options.name, interval=options.interval, keep=options.store)
         except ValueError as error:
             from IPython.core.error import UsageError
 
             raise UsageError(str(error)) from None
-        _record(shell, options, rest if cell is None else cell)
+        _record(shell, tracker, options.quiet, code)
 
     shell.register_magic_function(tacho, magic_kind="line_cell", magic_name="tacho")
-
-

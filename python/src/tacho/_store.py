@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ._options import Text
 
 _FILES = (".csv", ".csv.gz", ".jsonl")
+_NO_DURATION = 1e9  # 30 years: such a number of seconds is a time of our days
 
 
 def load(run: Union[Text, Run] = "last", *, store: Optional[Text] = None) -> Run:
@@ -30,6 +31,8 @@ def load(run: Union[Text, Run] = "last", *, store: Optional[Text] = None) -> Run
         return Run(name)
     if name.endswith("run.json") and os.path.isfile(name):
         return Run(os.path.dirname(name))
+    if os.path.isfile(os.path.join(name, "metrics.csv")):
+        raise RunNotFound(f"{name} has no run.json; its rows can be read: tacho.load({os.path.join(name, 'metrics.csv')!r})")
     if "/" in name or name.endswith(_FILES):
         raise RunNotFound(f"there is no run or file {name}")
     if not name or name.startswith("-"):
@@ -47,12 +50,14 @@ def _store_words(store: Optional[Text]) -> List[str]:
 
 def runs(*, job: Optional[str] = None, since: Union[float, str, datetime.datetime, datetime.timedelta, None] = None,
          failed: bool = False, limit: Optional[int] = None, store: Optional[Text] = None) -> List[Run]:
-    """Newest first. `since`: a duration back from now ("2d"), a time, or seconds since 1970."""
+    """Newest first. `since`: a duration back from now ("2d", or seconds), or a time (datetime, or what time.time() says)."""
+    if limit is not None and limit < 0:
+        raise ValueError(f"not a number of runs: {limit!r}")
     infos = ask_json("runs", "--json", *_store_words(store))
     earliest = None if since is None else _earliest(since)
     chosen = [info for info in map(as_object, as_list(infos)) if info and _fits(info, job, earliest, failed)]
     if limit is not None:
-        chosen = chosen[:max(0, limit)]
+        chosen = chosen[:limit]
     if not chosen:
         return []
     first = load(str(chosen[0]["id"]), store=store)  # tells where the store is
@@ -89,4 +94,5 @@ def _earliest(since: Union[float, str, datetime.datetime, datetime.timedelta]) -
         return time.time() - since.total_seconds()
     if isinstance(since, str):
         return time.time() - _units.seconds(since)
-    return float(since)
+    number = _units.seconds(since)
+    return number if number >= _NO_DURATION else time.time() - number

@@ -43,10 +43,10 @@ class Tracker:
     """A recording: `with tacho.track("load") as t:`, `@tacho.track`, or start() and stop()."""
 
     def __init__(self, settings: Settings, pid: Optional[int], children: bool, export: bool, strict: bool) -> None:
-        if pid is not None and (isinstance(pid, bool) or pid <= 0):
+        if pid is not None and (isinstance(pid, bool) or not hasattr(pid, "__index__") or pid <= 0):
             raise ValueError(f"not a process id: {pid!r}")
         self._settings = settings
-        self._asked_pid = pid
+        self._asked_pid = None if pid is None else int(pid)
         self._children = children
         self._export = export
         self._strict = strict
@@ -54,13 +54,20 @@ class Tracker:
         self._owner = 0
         self._run: Optional[Run] = None
         self._exported = False
+        self._lock, self._locked_in = RLock(), os.getpid()
 
     # Life
 
     def start(self) -> Tracker:
         """Begins to record; returns when the baseline is read. Started already: no effect."""
-        if self.running or is_disabled():
+        if is_disabled():
             return self
+        if self._locked_in != os.getpid():  # in the child of a fork, where nobody may be left to open it
+            self._lock, self._locked_in = RLock(), os.getpid()
+        with self._lock:  # two threads that start it start one recording
+            return self if self._records() else self._start()
+
+    def _start(self) -> Tracker:
         try:
             elsewhere = self._begin()
         except _agent.Interrupted as interrupted:
@@ -152,7 +159,7 @@ class Tracker:
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
-        if kind is not None and self.running:
+        if kind is not None and self._records():
             self.point(f"exception {kind.__name__}")
         self.stop()
 
@@ -180,9 +187,15 @@ class Tracker:
 
     # What is known
 
+    def _records(self) -> bool:
+        """Started by this process, and not stopped."""
+        return self._agent is not None and os.getpid() == self._owner
+
     @property
     def running(self) -> bool:
-        return self._agent is not None and os.getpid() == self._owner
+        """False as well when the process that is recorded has ended, and the recording with it."""
+        agent = self._agent
+        return agent is not None and self._records() and agent.lives()
 
     @property
     def run(self) -> Optional[Run]:
@@ -211,13 +224,13 @@ class Tracker:
     # Marks
 
     def mark(self, name: str) -> bool:
-        return self.running and _marks.write(str(self.folder), "phase", name)
+        return self._records() and _marks.write(str(self.folder), "phase", name)
 
     def end(self) -> bool:
-        return self.running and _marks.write(str(self.folder), "end", "")
+        return self._records() and _marks.write(str(self.folder), "end", "")
 
     def point(self, name: str) -> bool:
-        return self.running and _marks.write(str(self.folder), "point", name)
+        return self._records() and _marks.write(str(self.folder), "point", name)
 
     def phase(self, name: str) -> _marks.Phase:
         return _marks.Phase(lambda: self.mark(name), self.end)
@@ -282,9 +295,8 @@ def attach(pid: Optional[int] = None, *, name: Optional[str] = None, interval: D
 def _innermost() -> Optional[str]:
     """The folder that marks go to."""
     with _lock:
-        for tracker in reversed(_active):
-            if tracker.running:
-                return tracker.folder
+        if _active:
+            return _active[-1].folder
     return os.environ.get("TACHO_RUN") or None
 
 

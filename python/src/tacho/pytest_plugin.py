@@ -99,6 +99,7 @@ def tacho_run(request: Any) -> Tracker:
 
 _tracker_key: Any = pytest.StashKey[object]()
 _figures_key: Any = pytest.StashKey[object]()
+_exceeded_key: Any = pytest.StashKey[object]()
 
 
 def _new_tracker(item: Any) -> Tracker:
@@ -144,6 +145,7 @@ def pytest_runtest_call(item: Any) -> Generator[None, Any, None]:
     run = tracker.stop()
     problem = _judge(item, run, level)
     if outcome.excinfo is None and problem is not None:
+        item.stash[_exceeded_key] = problem
         try:
             outcome.force_exception(problem)
         except AttributeError:  # pytest before 7.3 with an old pluggy
@@ -154,8 +156,21 @@ def pytest_runtest_call(item: Any) -> Generator[None, Any, None]:
 def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, None]:
     outcome = yield
     figures = item.stash.get(_figures_key, None)
-    if figures is not None and call.when == "call" and outcome.excinfo is None:
-        setattr(outcome.get_result(), _ATTRIBUTE, figures)
+    if figures is None or call.when != "call" or outcome.excinfo is not None:
+        return
+    report = outcome.get_result()
+    setattr(report, _ATTRIBUTE, figures)
+    if report.failed and item.stash.get(_exceeded_key, None) is getattr(call.excinfo, "value", None) is not None:
+        _tell_briefly(item, report, call.excinfo)
+
+
+def _tell_briefly(item: Any, report: Any, info: Any) -> None:
+    """The limit and the test: nothing in the test has raised it, so that its traceback is pytest's own alone."""
+    told = info.getrepr(style="value")
+    told.reprtraceback.reprentries[-1].lines[:] = [f"E   {info.exconly()}"]
+    told.reprcrash.path, told.reprcrash.lineno = item.location[0], (item.location[1] or 0) + 1
+    told.reprcrash.message = str(info.value)
+    report.longrepr = told
 
 
 def _measure(run: Optional[Run], level: Optional[float]) -> Dict[str, Any]:

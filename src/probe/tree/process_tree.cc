@@ -116,15 +116,18 @@ bool ProcessTree::add(pid_t pid, pid_t listed_by) {
 bool ProcessTree::is_of_tacho(const Member& member) const {
   std::array<char, 32> path{};
   if (!member.named_as_ours()) {
-    // `tacho attach --detach` in its first milliseconds: it does not bear an agent's name yet.
+    // In its first milliseconds: it does not bear its later name yet.
     if (member.name() != kAgentName) return false;
     std::snprintf(path.data(), path.size(), "%d/cmdline", static_cast<int>(member.pid()));
     std::string_view words;
     if (!context_.buffer.read_at(proc_fd_.get(), path.data(), words)) return false;
     words.remove_prefix(std::min(words.find('\0'), words.size()));
     using namespace std::string_view_literals;
-    const bool detaches = words.starts_with("\0attach\0"sv) || words.starts_with("\0watch\0"sv);
-    if (!detaches || words.find("\0--detach\0"sv) == words.npos) return false;
+    const bool detaches = (words.starts_with("\0attach\0"sv) || words.starts_with("\0watch\0"sv)) &&
+                          words.find("\0--detach\0"sv) != words.npos;
+    // The packages look for the cloud in a session apart, where it becomes a tacho-deliver in a moment.
+    const bool discovers = words.starts_with("\0discover\0"sv) && member.session() == member.pid();
+    if (!detaches && !discovers) return false;
   }
   std::array<char, 4096> program{};
   std::snprintf(path.data(), path.size(), "%d/exe", static_cast<int>(member.pid()));

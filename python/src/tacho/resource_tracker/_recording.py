@@ -89,7 +89,7 @@ class AgentRecording(Recording):
             self._agent = _agent.start(words if children else [*words, "--no-children"], _SECRETS)
             if self._agent.folder is None:
                 self._agent.end()
-                raise TachoError("there is no place for temporary files; set TMPDIR")
+                raise TachoError(f"{self._place} cannot be written to: free some space, or name another place with TMPDIR")
         except BaseException as error:
             _options.remove_folder(self._place, self.owner)
             if isinstance(error, _agent.Interrupted):

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union
 from . import _foreground, _frames, _recording, _statistics
 from ._statistics import DEFAULT_SPECS
 from ._version import __version__
-from .cloud_info import get_cloud_info
+from .cloud_info import ask_early, get_cloud_info
 from .column_maps import PROCESS_COLUMNS, SYSTEM_COLUMNS
 from .helpers import aggregate_stats, cleanup_files
 from .keeper import get_instance_price, get_recommended_cloud_servers
@@ -117,6 +117,8 @@ class ResourceTracker:
             raise RuntimeError("Resource tracker already running")
         if hasattr(self, "start_time"):
             raise RuntimeError("Resource tracker was stopped and cannot be started again: make a new one")
+        if self.discover_cloud:
+            ask_early(get_cloud_info)
         self._recording = _recording.record(self.pid, self.children, max(float(self.interval), 0.01), get_process_stats,
                                             get_system_stats)
         self._implementation = self._recording.implementation
@@ -265,9 +267,7 @@ class ResourceTracker:
 
     @property
     def server_info(self) -> Optional[Dict[str, Any]]:
-        if self._server_info is None:
-            return None
-        if "allocation" in self._server_info:
+        if self._server_info is None or "allocation" in self._server_info:
             return self._server_info
         means = {column: values["mean"] for column, values in self._statistics().items() if "mean" in values}
         return {**self._server_info, "allocation": guess_allocation(means)}
