@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""scripts/interop engines: tacho under a real Slurm and a real Snakemake, under wrappers of the shape that Nextflow gives its tasks (it is in no registry), and the
-GitHub action's step with the environment of a runner; DuckDB on a run store."""
+"""scripts/interop engines: tacho under a real Slurm, a real Snakemake and a real Nextflow (and, for its bad surroundings, under wrappers of the shape that it gives
+its tasks), and the GitHub action's step with the environment of a runner; DuckDB on a run store."""
 import os
 import sys
 
@@ -10,6 +10,7 @@ os.environ["TACHO_BUILD_DIR"] = str(BUILD)
 sys.path[:0] = [str(ROOT / "tests/e2e")]
 import unittest  # noqa: E402
 
+import engines_nextflow  # noqa: E402
 import engines_parquet  # noqa: E402
 import engines_slurm  # noqa: E402
 import engines_snakemake  # noqa: E402
@@ -27,7 +28,7 @@ def suite(name, tests):
         check(f"{name}: {test._testMethodName}", not outcome.text and not outcome.reason, outcome.text or outcome.reason)
 
 
-def slurm(reportseff):
+def slurm(reportseff, nextflow):
     cluster = slurm_cluster.Cluster()
     cluster.reportseff = reportseff
     say(f"{cluster.version}, two nodes")
@@ -36,6 +37,7 @@ def slurm(reportseff):
     for part in (engines_slurm.batch, engines_slurm.array, engines_slurm.steps, engines_slurm.requeue, engines_slurm.heterogeneous,
                  engines_slurm.cancelled, engines_slurm.every_task):
         case(part, cluster)
+    case(engines_nextflow.check_on_slurm, cluster, nextflow)
 
 
 def main():
@@ -43,9 +45,12 @@ def main():
     programs = python.parent
     say("snakemake " + run(programs / "snakemake", "--version").strip())
     say(run(programs / "reportseff", "--version").strip())
-    case(slurm, programs / "reportseff")
+    nextflow = [] if "--large" in sys.argv else engines_nextflow.install()
+    case(slurm, programs / "reportseff", nextflow)
     if "--large" in sys.argv:
         finish()
+    say(f"nextflow {engines_nextflow.VERSION}")
+    case(engines_nextflow.check_nextflow, nextflow)
     case(engines_snakemake.check_snakemake, programs / "snakemake")
     case(engines_parquet.check_parquet, venv("duckdb", "duckdb"))
     case(suite, "nextflow wrapper", test_hooks.Nextflow)
