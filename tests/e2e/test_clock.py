@@ -91,6 +91,26 @@ class Rows(Clock):
             self.assertIn(done.rc, (0, 4), (words, done))
             self.assertNotIn("nan", done.out.lower())
 
+    def test_a_suspended_machine(self):
+        """As after a lid was closed: what is weighed by time is so by the time that passed, not by the hour in which nothing ran."""
+        spin = "python3 -S -c 'import time; end = time.process_time() + 1.2\nwhile time.process_time() < end: pass'"
+        self.tracked("sh", "-c", " ; ".join((spin, self.job(0.15, "forth", 0.1))), options=["-q", "-i", "0.1"], env=self.clocked())
+        why = json.loads(self.tacho("why", "--json", "last").out)
+        self.assertEqual(why["verdict"], "cpu", why)
+
+    def test_killed(self):
+        """Nobody wrote its end: the rows tell, and what run.json knew of how long they took."""
+        for step in ("back", "forth"):
+            with self.subTest(step):
+                store = self.path("store-" + step)
+                done = self.tacho("run", "-q", "-i", "0.1", "--store", store, "--", "sh", "-c", self.job(0.5, step, 0.7) + "; kill -9 $PPID", env=self.clocked())
+                self.assertEqual(done.rc, -9, done)
+                shown = json.loads(self.tacho("show", "--json", "--store", store, "last").out)
+                self.assertEqual(shown["outcome"]["state"], "interrupted")
+                self.assertLess(abs(shown["outcome"]["duration_s"] - 1.2), 0.9)
+                self.assertEqual(shown["statistics"]["timestamp"]["duration"], shown["outcome"]["duration_s"])
+                self.set_clock(0)
+
     def test_as_resource_tracker(self):
         os.symlink(os.path.join(BUILD, "bin", "tacho"), self.path("resource-tracker"))
         done = self.tacho("-i", "1", "-f", "csv", "-o", self.path("rows.csv"), "--", "sh", "-c", self.job(1.2, "back", 2.0),

@@ -72,7 +72,7 @@ double percentile_95(const Input& input) {
   const auto cell = static_cast<size_t>(found - columns.begin());
   std::vector<TimedValue> values;
   int64_t total_ns = 0;
-  each_row(reader, input.stored.run, [&](const Row& row) {
+  each_timed_row(reader, input, [&](const Row& row) {
     if (is_absent(row.cells[cell]) || row.interval_ns <= 0) return;
     if (values.size() == kMostValues) halve(values);
     values.emplace_back(row.cells[cell], row.interval_ns);

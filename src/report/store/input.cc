@@ -7,6 +7,7 @@
 #include "codec/run_json.h"
 #include "os/file.h"
 #include "report/store/group.h"
+#include "report/store/leaps.h"
 
 namespace tacho {
 namespace {
@@ -68,6 +69,18 @@ void each_row(CsvReader& reader, const Run& run, const std::function<void(const 
   if (held.cells.empty()) return;
   held.interval_ns = run.interval_ns > 0 ? run.interval_ns : kNsPerSec;
   take(held);
+}
+
+void each_timed_row(CsvReader& reader, const Input& input, const std::function<void(const Row&)>& take) {
+  const StoredRun& stored = input.stored;
+  const bool is_single = input.members.empty() && stored.rows > 0;
+  const Leaps leaps(is_single ? input.rows_path : "", stored.run, stored.rows);
+  Row timed;
+  each_row(reader, stored.run, [&](const Row& row) {
+    timed = row;
+    leaps.take_from(timed);
+    take(timed);
+  });
 }
 
 Input stored_input(StoredRun stored) {

@@ -36,5 +36,8 @@ std::string left_out_note(int64_t lines, std::string_view file);
 // Every row of an open file. How long the first one took is told by the run's start or interval, else by the row after
 // it.
 void each_row(CsvReader& reader, const Run& run, const std::function<void(const Row&)>& take);
+// The same with the time that passed in each (report/store/leaps.h): what is weighed by time must not be weighed by
+// that of a suspended machine.
+void each_timed_row(CsvReader& reader, const Input& input, const std::function<void(const Row&)>& take);
 
 }  // namespace tacho

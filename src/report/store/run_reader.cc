@@ -14,6 +14,7 @@
 #include "os/line_file.h"
 #include "report/store/csv_reader.h"
 #include "report/store/facts.h"
+#include "report/store/leaps.h"
 #include "report/store/phases.h"
 
 namespace tacho {
@@ -289,9 +290,11 @@ void fold_again(Json& json, const StoredRun& stored) {
     reader.set_start(static_cast<double>(stored.run.outcome.started_realtime_ns / kNsPerMs) / 1e3);
   Summary summary;
   summary.begin(reader.schema());
+  const Leaps leaps(stored.folder + "/metrics.csv", stored.run, stored.rows);
   Row row;
   while (reader.next(row)) {
     if (row.index == 0 && row.interval_ns == 0) row.interval_ns = stored.run.interval_ns;
+    leaps.take_from(row);
     summary.add(row);
   }
   if (summary.rows() == 0) return;

@@ -39,7 +39,7 @@ Result<Verdict> verdict_of(const Input& input) {
   CsvReader reader;
   if (const Status status = reader.open(input.rows_path); !status) return status.error();
   RunVerdict rows(reader.schema(), run);
-  each_row(reader, run, [&](const Row& row) { rows.add(row); });
+  each_timed_row(reader, input, [&](const Row& row) { rows.add(row); });
   Verdict verdict = rows.verdict(run);
   verdict.shown_id = input.stored.shown_id();
   return verdict;
