@@ -1,9 +1,11 @@
 """tacho-katib db and log from outside: flags, messages, exit codes, signals, TLS. What the calls do is tested in src/katib/db and,
 with other people's clients, by scripts/interop katib."""
+import contextlib
 import json
 import os
 import re
 import resource
+import select
 import shutil
 import signal
 import socket
@@ -150,6 +152,29 @@ class KatibDb(Case):
             self.assertEqual((done.rc, len(json.loads(done.out or "[]"))), (0, 3), done)
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(LIMIT_S), 0)
+
+    def test_who_says_nothing_and_who_reads_nothing_is_let_go(self):
+        """While it serves and while it ends: gRPC alone waits for one that does not read for ever."""
+        process, port = self.serve("--store", self.path("katib.db"))
+        settings = b"\0\0\0\4\0\0\0\0\0"  # each is to be acknowledged
+        silent, *deaf = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
+        for client in deaf:
+            self.addCleanup(client.close)
+            client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings)
+            client.settimeout(0.5)
+            with contextlib.suppress(OSError):
+                for _ in range(10_000):
+                    client.sendall(settings * 2_000)
+        with silent, contextlib.suppress(ConnectionResetError):
+            silent.settimeout(LIMIT_S)
+            while silent.recv(65536):
+                pass
+        process.send_signal(signal.SIGTERM)
+        for client in deaf:
+            look = select.poll()
+            look.register(client, 0)
+            self.assertTrue(look.poll(60_000), "it is kept")
+        self.assertEqual(process.wait(LIMIT_S), 0)
 
     def test_names_and_families(self):
         for listen, hosts in (("localhost:0", ["127.0.0.1"]), ("0.0.0.0:0", ["127.0.0.1", "localhost"]), (":0", ["127.0.0.1"]), ("[::]:0", ["127.0.0.1"])):

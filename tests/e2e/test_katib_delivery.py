@@ -45,6 +45,20 @@ class Delivery(PodCase):
         self.assertGreaterEqual(proxy.lost, 2)
         self.expect_each_once(1000)
 
+    def test_reports_that_timed_out_and_arrive_later(self):
+        """The manager stands still for longer than a call may take, again and again, and then finds them all."""
+        manager = self.db()
+        self.trainer("(" + SLOW.format(rows=1000) + ")")
+        collector = self.collector("--rpc-timeout", "300ms", metrics="accuracy")
+        for _ in range(3):
+            manager.send_signal(signal.SIGSTOP)
+            time.sleep(1)
+            manager.send_signal(signal.SIGCONT)
+            time.sleep(0.3)
+        self.ends(collector, 0)
+        self.assertIn("DEADLINE_EXCEEDED", self.errors(collector))
+        self.expect_each_once(1000)
+
     def test_equal_rows_and_lost_replies(self):
         """The same line again and again: only counting tells whether a call was stored."""
         self.db()

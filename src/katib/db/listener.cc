@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -17,6 +18,8 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kPauseNs = 20 * kNsPerMs;
+// Who takes nothing of what is written to it for so long is gone: gRPC would wait for it for ever, also at its end.
+constexpr unsigned kNotReadMs = 20'000;
 
 Error unknown_host(const std::string& host, int error) {
   return {Code::io, std::string("the host's name is not known: ") + ::gai_strerror(error), host,
@@ -102,6 +105,7 @@ bool Listener::accept_from(int fd) {
       log::warn(kNoDescriptor);
       continue;
     }
+    ::setsockopt(client.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kNotReadMs, sizeof kNotReadMs);
     take_(std::move(client));
   }
   return true;

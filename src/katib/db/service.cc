@@ -127,8 +127,10 @@ struct DbServer::State {
   int port = 0;
 };
 
-// Who says nothing, or nothing any more, does not keep its connection: clients make a new one by themselves.
+// Who says nothing, or nothing any more, does not keep its connection: clients make a new one by themselves. Calls
+// beyond the number that one may have at a time wait on the client's side.
 void bound_connections(grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 100);
   builder.AddChannelArgument("grpc.server_handshake_timeout_ms", 20'000);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 600'000);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, 3'600'000);
