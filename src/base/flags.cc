@@ -108,7 +108,8 @@ std::string nearest_flag(std::string_view word, std::span<const Flag> known, std
 std::string flags_help(std::span<const Flag> flags, size_t column, size_t gap) {
   std::string help;
   for (const Flag& flag : flags) {
-    std::string line = "  --" + std::string(flag.name);
+    std::string line = flag.letter == 0 ? "  --" : "  -" + std::string(1, flag.letter) + ", --";
+    line += flag.name;
     if (!flag.value.empty()) line.append(" ").append(flag.value);
     line.resize(std::max(line.size() + gap, column), ' ');
     help.append(line).append(flag.help).append("\n");

@@ -95,8 +95,10 @@ TEST(Flags, OneDashAsGoHasIt) {
 TEST(Flags, HintsAndHelp) {
   EXPECT_EQ(nearest_flag("--outptu", kKnown, "see --help"), "did you mean --output?");
   EXPECT_EQ(nearest_flag("--zzzzzzzz", kKnown, "see --help"), "see --help");
-  EXPECT_EQ(flags_help(std::span(kKnown).first(1), 20, 1), "  --output FILE     where\n");
-  EXPECT_EQ(flags_help(std::span(kKnown).first(1), 5, 2), "  --output FILE  where\n");
+  EXPECT_EQ(flags_help(std::span(kKnown).first(1), 24, 1), "  -o, --output FILE     where\n");
+  EXPECT_EQ(flags_help(std::span(kKnown).first(1), 5, 2), "  -o, --output FILE  where\n");
+  constexpr Flag kWithoutLetter[] = {{"all", Flag::Kind::bare, 0, "", "of them"}};
+  EXPECT_EQ(flags_help(kWithoutLetter, 9, 1), "  --all  of them\n");
 }
 
 }  // namespace

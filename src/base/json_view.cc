@@ -1,11 +1,11 @@
 #include "base/json_view.h"
 
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
+#include "base/hex.h"
 #include "base/text.h"
 
 namespace tacho {
@@ -23,8 +23,9 @@ uint64_t marks_of_special(uint64_t bytes) {
 
 bool take_hex(const char*& at, const char* end, uint32_t& code) {
   if (end - at < 4) return false;
-  const auto [stop, error] = std::from_chars(at, at + 4, code, 16);
-  if (error != std::errc{} || stop != at + 4) return false;
+  const auto digits = parse_hex<uint32_t>({at, 4});
+  if (!digits) return false;
+  code = *digits;
   at += 4;
   return true;
 }

@@ -1,6 +1,7 @@
 // Shell completions for bash, zsh and fish, from the option and command tables.
 #include <algorithm>
 
+#include "base/joined.h"
 #include "base/text.h"
 #include "cli/concat.h"
 #include "cli/docs.h"
@@ -9,12 +10,6 @@
 
 namespace tacho {
 namespace {
-
-std::string join(const std::vector<std::string_view>& words) {
-  std::string out;
-  for (const std::string_view word : words) (out += out.empty() ? "" : " ") += word;
-  return out;
-}
 
 std::vector<std::string_view> visible_names(std::span<const Command> commands) {
   std::vector<std::string_view> names;
@@ -108,7 +103,7 @@ std::string zsh_text(std::string_view text) {
 
 std::string zsh_action(const Option& option) {
   const auto words = value_words(option);
-  if (!words.empty()) return concat({"(", join(words), ")"});
+  if (!words.empty()) return concat({"(", joined(words, " "), ")"});
   if (is_folder(option)) return "_files -/";
   if (is_file(option)) return "_files";
   if (option.name == "job") return "{_tacho_names job-names}";
@@ -133,7 +128,7 @@ _tacho() {
   }
   if ((COMP_CWORD == 1)); then
     COMPREPLY=($(compgen -W ")",
-                            join(visible_names(commands)), R"( --help --version" -- "$cur")); return
+                            joined(visible_names(commands), " "), R"( --help --version" -- "$cur")); return
   fi
   if [[ $sub == run || $sub == -* ]]; then
     # Once the job's command has begun, it is completed as if it stood alone.
@@ -159,7 +154,7 @@ _tacho() {
   for (const Option* option : valued_options()) {
     const auto words = value_words(*option);
     std::string reply = is_folder(*option) ? "-d" : is_file(*option) ? "-f" : "";
-    if (!words.empty()) reply = concat({"-W \"", join(words), "\""});
+    if (!words.empty()) reply = concat({"-W \"", joined(words, " "), "\""});
     if (!reply.empty()) reply = concat({"COMPREPLY=($(compgen ", reply, " -- \"$cur\")); "});
     if (option->name == "job") reply = "_tacho_runs job-names; ";
     out += concat({"    ", pattern(*option), ") ", reply, "return;;\n"});
@@ -206,7 +201,7 @@ std::string zsh_completion(std::span<const Command> commands) {
     if (command.name == "run") out += concat({kNextLine, "'*::command:_normal'"});
     else if (takes_files(command)) out += concat({kNextLine, "'*:run or file:_tacho_run_or_file'"});
     else if (takes_runs(command)) out += concat({kNextLine, "'*:run:{_tacho_names run-names}'"});
-    else if (!words.empty()) out += concat({kNextLine, quoted(concat({"1:argument:(", join(words), ")"}))});
+    else if (!words.empty()) out += concat({kNextLine, quoted(concat({"1:argument:(", joined(words, " "), ")"}))});
     out += "\n      ;;\n";
   }
   return out + "  esac\n}\n_tacho \"$@\"\n";
@@ -223,7 +218,7 @@ std::string fish_completion(std::span<const Command> commands) {
       out += when + " -l " + std::string(option.name);
       if (option.short_name != 0) (out += " -s ") += option.short_name;
       const auto words = value_words(option);
-      if (!words.empty()) out += " -x -a " + quoted(join(words));
+      if (!words.empty()) out += " -x -a " + quoted(joined(words, " "));
       else if (is_folder(option)) out += " -x -a '(__fish_complete_directories)'";
       else if (is_file(option)) out += " -r -F";
       else if (option.name == "job") out += " -x -a '(tacho docs job-names 2> /dev/null)'";
@@ -231,7 +226,7 @@ std::string fish_completion(std::span<const Command> commands) {
       out += " -d " + quoted(option.help) + "\n";
     }
     const auto words = argument_words(commands, command);
-    if (!words.empty()) out += when + " -a " + quoted(join(words)) + "\n";
+    if (!words.empty()) out += when + " -a " + quoted(joined(words, " ")) + "\n";
     if (takes_runs(command)) out += when + " -a '(tacho docs run-names 2> /dev/null)'\n";
     if (takes_files(command)) out += when + " -F\n";
     if (command.name == "run") out += when + " -a '(__fish_complete_subcommand --fcs-skip=2)'\n";

@@ -35,7 +35,8 @@ constexpr auto kOptions = std::to_array<Option>({
     {"output", 'o', "FILE", text, kOnce, "", "", "", "report.html", kReport, output, "Write the report to FILE."},
     {"title", 0, "TEXT", text, kOnce, "", "", "", "the job's name", kReport, output, "Title of the page."},
     {"max-points", 0, "N", integer, kOnce, "", "", "", "2000", kReport, output,
-     "Most points of a line, 2 to 20000; more rows share a point, which shows their mean, lowest and highest."},
+     "At most N points a line, 2 to 20000; where there are more rows, a point shows the mean, lowest and highest of "
+     "several."},
     {"output", 'o', "FILE", text, kOnce, "", "", "", "stdout", kExport, output, "Write to FILE; - is stdout."},
     {"format", 'f', "csv|jsonl|nextflow|nextflow-tsv|snakemake|snakemake-jsonl|prom|openmetrics|jobstats|markdown",
      word, kOnce, "", "", "", "", kExport, output, "What to write."},
@@ -54,7 +55,7 @@ constexpr auto kOptions = std::to_array<Option>({
     {"strict", 0, "", flag, kOnce, "", "", "strict", "", kRecord | kMonitor, output,
      "A delivery failure also fails the run: exit 125 when the job itself succeeded."},
     {"deliver", 0, "beside|later", word, kOnce, "TACHO_DELIVER", "", "deliver", "beside", kRun | kAttach | kWatch,
-     output, "When remote outputs are sent: beside the run, or later by tacho deliver, and then no run waits for it."},
+     output, "When remote outputs are sent: beside the run, or later by tacho deliver, so that no run waits for them."},
     {"upload-interval", 0, "D", duration, kOnce, "TACHO_UPLOAD_INTERVAL", "TRACKER_UPLOAD_INTERVAL", "upload_interval",
      "60s", kRecord, output, "Send a batch to a remote output every D, at least 1s."},
     {"data-source-local-name", 0, "inline|local", word, kOnce, "TACHO_DATA_SOURCE_LOCAL_NAME", "",
@@ -71,9 +72,8 @@ constexpr auto kOptions = std::to_array<Option>({
     {"markdown", 0, "", flag, kOnce, "", "", "", "", kCompare, output,
      "Print a table in Markdown, with a hidden first line by which a script finds its comment again."},
     {"fail-if", 0, "CONDITION", list, kRepeated, "", "", "", "", kCompare, output,
-     "Exit 3 if CONDITION holds for any run after the first (repeatable): 'memory_peak > +10%', 'time > 30s'. It is of "
-     "a "
-     "row's name in --json, or of COLUMN.mean, COLUMN.max or COLUMN.sum."},
+     "Exit 3 if CONDITION holds for any run after the first (repeatable): 'memory_peak > +10%', 'time > 30s'. It "
+     "begins with the name of a row of --json, or with COLUMN.mean, COLUMN.max or COLUMN.sum."},
     {"job", 0, "NAME", text, kOnce, "", "", "", "", kRuns | kPrune | kAdvise, output, "Only runs of this job name."},
     {"since", 0, "D", duration, kOnce, "", "", "", "", kRuns, output, "Only runs that started within D: 90m, 12h, 7d."},
     {"failed", 0, "", flag, kOnce, "", "", "", "", kRuns, output, "Only runs that did not end well."},
@@ -164,7 +164,8 @@ constexpr auto kOptions = std::to_array<Option>({
      "For a program that starts tacho: write one line of JSON to descriptor N, once the command runs or cannot be "
      "run."},
     {"nested", 0, "record|pass", word, kOnce, "TACHO_NESTED", "", "nested", "record", kRun, job_control,
-     "With pass, a run inside a run that was started with pass, too, becomes the command and records nothing."},
+     "What a run inside another run does. record: it records, too. pass: if the outer run has pass as well, it "
+     "becomes the command and records nothing."},
     {"fail-open", 0, "", flag, kOnce, "TACHO_FAIL_OPEN", "", "fail_open", "", kRun, job_control,
      "If tacho cannot record, for whatever reason, say so in one line and become the command."},
     {"timeout", 0, "D", duration, kOnce, "", "", "timeout", "", kRecord, job_control,
@@ -250,12 +251,6 @@ std::span<const Option> all_options() { return kOptions; }
 const Option* find_option(std::string_view name, unsigned subcommands) {
   for (const Option& option : kOptions)
     if (option.name == name && (option.subcommands & subcommands) != 0) return &option;
-  return nullptr;
-}
-
-const Option* find_short_option(char name, unsigned subcommands) {
-  for (const Option& option : kOptions)
-    if (option.short_name == name && name != 0 && (option.subcommands & subcommands) != 0) return &option;
   return nullptr;
 }
 

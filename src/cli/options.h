@@ -70,7 +70,6 @@ struct Option {
 
 std::span<const Option> all_options();
 const Option* find_option(std::string_view name, unsigned subcommands = kEvery);
-const Option* find_short_option(char name, unsigned subcommands);
 // "auto|always|never" as three words; empty when the value is free.
 std::vector<std::string_view> choices(const Option& option);
 // "-i, --interval D", as help and man page show it.

@@ -96,10 +96,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"help", 'h', "", "", ""}, Row{"version", 'V', "", "", ""}));
 
 TEST(Options, PidIsForRunAttachAndTheOlderTool) {
-  EXPECT_NE(find_short_option('p', kRun), nullptr);
-  EXPECT_NE(find_short_option('p', kAttach), nullptr);
-  EXPECT_NE(find_short_option('p', kTracker), nullptr);
-  EXPECT_EQ(find_short_option('p', kWatch), nullptr);
+  EXPECT_NE(find_option("pid", kRun), nullptr);
+  EXPECT_NE(find_option("pid", kAttach), nullptr);
+  EXPECT_NE(find_option("pid", kTracker), nullptr);
+  EXPECT_EQ(find_option("pid", kWatch), nullptr);
   EXPECT_EQ(find_option("cgroup", kRun), nullptr);
   EXPECT_NE(find_option("cgroup", kAttach), nullptr);
 }

@@ -21,7 +21,7 @@ struct TopWish {
   int64_t interval_ns = 0;
 };
 
-std::string joined(const std::vector<std::string>& lines) {
+std::string as_text(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
   return text;
@@ -30,7 +30,7 @@ std::string joined(const std::vector<std::string>& lines) {
 // The picture as text that may go anywhere.
 std::string plain_picture(const LiveState& state) {
   const size_t columns = terminal_width(STDOUT_FILENO);
-  return joined(live_picture(state, {}, {columns, 0, false, locale_is_ascii(), false}).lines);
+  return as_text(live_picture(state, {}, {columns, 0, false, locale_is_ascii(), false}).lines);
 }
 
 class TopLoop {
@@ -59,7 +59,7 @@ class TopLoop {
       terminal_.reset();
       const TerminalSize size = terminal_size(STDOUT_FILENO);
       const Window window{size.columns, size.lines - 1, false, locale_is_ascii(), false};
-      print(joined(live_picture(source_.state(), {}, window).lines));
+      print(as_text(live_picture(source_.state(), {}, window).lines));
     }
     return ok();
   }

@@ -11,6 +11,7 @@
 #include "discover/host_id.h"
 #include "os/clock.h"
 #include "os/environment.h"
+#include "os/metadata_off.h"
 
 namespace tacho {
 namespace {
@@ -56,7 +57,7 @@ struct CloudDiscovery::State {
 };
 
 CloudDiscovery::CloudDiscovery(const Roots& roots, const CloudOptions& options) : state_(std::make_unique<State>()) {
-  if (options.no_cloud || probes_are_off() || !anything_to_find(options)) return;
+  if (options.no_cloud || metadata_is_off() || !anything_to_find(options)) return;
   Plan plan = plan_probes(Dmi::read(roots));
   if (plan.candidates.empty()) return;
   if (plan.cacheable) {

@@ -72,9 +72,6 @@ class Choice {
 
 }  // namespace
 
-// Whatever else stands in TACHO_NO_CLOUD, somebody wanted silence.
-bool probes_are_off() { return parse_bool(environment("TACHO_NO_CLOUD")).value_or(true) || Choice().is_off(); }
-
 std::string Plan::key() const {
   std::string key;
   for (const Candidate& candidate : candidates) {

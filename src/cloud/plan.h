@@ -28,7 +28,4 @@ struct Plan {
 
 Plan plan_probes(const Dmi& dmi);
 
-// TACHO_CLOUD_PROBE=off or TACHO_NO_CLOUD.
-bool probes_are_off();
-
 }  // namespace tacho

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 
+#include "os/metadata_off.h"
 #include "support/temp_dir.h"
 
 namespace tacho {
@@ -103,14 +104,14 @@ TEST_F(PlanTest, Forcing) {
   EXPECT_FALSE(plan({}).cacheable);
   set("TACHO_CLOUD_PROBE", "off");
   EXPECT_EQ(plan({{"sys_vendor", "Google"}}).key(), "");
-  EXPECT_TRUE(probes_are_off());
+  EXPECT_TRUE(metadata_is_off());
   set("TACHO_CLOUD_PROBE", "auto");
-  EXPECT_FALSE(probes_are_off());
+  EXPECT_FALSE(metadata_is_off());
   EXPECT_TRUE(plan({{"sys_vendor", "Google"}}).cacheable);
   set("TACHO_NO_CLOUD", "please");
-  EXPECT_TRUE(probes_are_off());
+  EXPECT_TRUE(metadata_is_off());
   set("TACHO_NO_CLOUD", "0");
-  EXPECT_FALSE(probes_are_off());
+  EXPECT_FALSE(metadata_is_off());
 }
 
 TEST_F(PlanTest, OverridesPassTheGate) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/json_bounds.h"
-#include "base/path.h"
 #include "base/text.h"
 
 namespace tacho {
@@ -56,11 +55,6 @@ bool is_html(const HttpReply& reply) {
   for (const auto& [name, value] : reply.response.headers)
     if (name == "content-type" && lower(value).starts_with("text/html")) return true;
   return trim(reply.response.body).starts_with('<');
-}
-
-Text last_component(const Text& path) {
-  if (!path) return std::nullopt;
-  return clean(last_part(*path));
 }
 
 Text without_last(const Text& text, char separator) {

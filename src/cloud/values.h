@@ -25,8 +25,6 @@ Text text_at(const Json& object, const char* key);
 Text token_of(const HttpReply& reply);
 // A page for people, as captive portals and gateways answer to everything.
 bool is_html(const HttpReply& reply);
-// "a/b/c" → "c".
-Text last_component(const Text& path);
 // "fr-par-1" → "fr-par"; nothing without a dash.
 Text without_last(const Text& text, char separator);
 Text lower_case(const Text& text);

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <random>
 
+#include "base/chance.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -170,7 +170,6 @@ Fetched CromwellClient::fetch(const std::string& id) {
   if (!file) return {nullptr, false, file.error().message()};
   Form form = Form::include;
   Backoff backoff(settings_.first_wait_ms, settings_.last_wait_ms);
-  std::minstd_rand random{std::random_device{}()};
   bool new_token = false;
   for (int tries = 1;; ++tries) {
     if (::ftruncate(file->get(), 0) != 0 || ::lseek(file->get(), 0, SEEK_SET) != 0)
@@ -201,8 +200,7 @@ Fetched CromwellClient::fetch(const std::string& id) {
     } else if (tries >= settings_.tries) {
       return {nullptr, true, answer.why};
     } else {
-      const double chance = std::uniform_real_distribution<double>(0, 1)(random);
-      const int64_t wait_ms = backoff.next_ms(chance, answer.retry_after_ms);
+      const int64_t wait_ms = backoff.next_ms(chance(), answer.retry_after_ms);
       system_clock().wait({}, system_clock().monotonic_ns() + wait_ms * kNsPerMs);
     }
   }

@@ -1,9 +1,9 @@
 #include "cromwell/existing.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
+#include "base/hex.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/time_text.h"
@@ -43,11 +43,7 @@ constexpr const char* kKeySql =
     "CAST(attempt AS STRING), '\\n', execution_status))), 1, 16)";
 
 std::optional<uint64_t> parse_key(std::string_view text) {
-  uint64_t key = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, key, 16);
-  if (text.size() != kKeyDigits || read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return key;
+  return text.size() == kKeyDigits ? parse_hex<uint64_t>(text) : std::nullopt;
 }
 
 // Waits between tries; what is left is final, or temporary still.

@@ -1,6 +1,7 @@
 // A new column is one more line at the end; then `tacho bq columns > docs/bigquery-columns.md`.
 #include "cromwell/metadata_table.h"
 
+#include "base/units.h"
 #include "cromwell/inputs.h"
 #include "model/bigquery_row.h"
 
@@ -11,7 +12,6 @@ using enum BqType;
 using enum BqMode;
 constexpr bool kOriginal = false, kAdded = true;
 constexpr void (*kAtTheEnd)(BqRowWriter&, const MetadataRow&) = nullptr;  // of the row, while there is room
-constexpr double kGibibyte = 1073741824.0;
 
 // Known sizes together; nothing when there are files and none is known.
 std::optional<int64_t> size_of(const std::vector<Input>& inputs) {
@@ -59,7 +59,7 @@ constexpr auto kMetadataLines = std::to_array<BqLine<MetadataRow>>({
     {"execution_status", string, required, kOriginal, "as Cromwell says it: Done, Failed …", PUT(text(of.execution_status))},
     {"cpu_count", integer, required, kOriginal, "CPUs of the machine, 0 where that is not known", PUT(whole(of.cpu_count))},
     {"mem_total_gb", floating, required, kOriginal, "memory of the machine in GiB, 0 where that is not known",
-     PUT(size(static_cast<double>(of.memory_bytes.value_or(0)) / kGibibyte))},
+     PUT(size(static_cast<double>(of.memory_bytes.value_or(0)) / static_cast<double>(kGiB)))},
     {"disk_mounts", string, repeated, kOriginal, "where the disks were mounted", PUT(texts(of.disks, &Disk::mount))},
     {"disk_total_gb", floating, repeated, kOriginal, "size of each disk", PUT(sizes(of.disks, &Disk::size_gb))},
     {"disk_types", string, repeated, kOriginal, "SSD, HDD or LOCAL", PUT(texts(of.disks, &Disk::type))},

@@ -237,7 +237,7 @@ TEST(Metadata, InputsThatAreNestedTooDeepAreCut) {
 
 TEST(Metadata, Times) {
   const Json missing_end = row_with(R"("end":null,"vmEndTime":"2026-10-01T00:30:00Z")");
-  EXPECT_EQ(missing_end["end_time"], "2026-10-01T00:30:00.000000Z");
+  for (const char* time : {"end_time", "vm_end_time"}) EXPECT_EQ(missing_end[time], "2026-10-01T00:30:00.000000Z");
   EXPECT_EQ(missing_end["end_time_known"], false);
   EXPECT_EQ(row_with(R"("start":null,"vmStartTime":"2026-10-01T00:11:00Z")")["start_time"],
             "2026-10-01T00:11:00.000000Z");

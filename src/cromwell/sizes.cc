@@ -1,8 +1,8 @@
 #include "cromwell/sizes.h"
 
 #include <algorithm>
-#include <random>
 
+#include "base/chance.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -20,11 +20,6 @@ constexpr uint64_t kOtherFiles = 64;
 constexpr int64_t kForgetUnknownNs = 60 * kNsPerSec;
 constexpr const char* kGoogleStorage = "https://storage.googleapis.com";
 constexpr const char* kRoot = "/storage/v1";
-
-double chance() {
-  static thread_local std::minstd_rand random{std::random_device{}()};
-  return std::uniform_real_distribution<double>(0, 1)(random);
-}
 
 }  // namespace
 

@@ -58,7 +58,7 @@ S3Result BatchUploader::put(const std::string& uri, std::string gzipped) {
   const auto location = parse_s3_uri(uri);
   if (!location) {
     S3Result result;
-    result.verdict = Verdict::give_up;
+    result.verdict = S3Verdict::give_up;
     result.error_class = ErrorClass::other;
     result.message = location.error().message();
     return result;

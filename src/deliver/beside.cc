@@ -24,6 +24,7 @@
 #include "os/environment.h"
 #include "os/memory.h"
 #include "spool/contract.h"
+#include "spool/finish_timeout.h"
 
 namespace tacho {
 namespace {
@@ -174,16 +175,12 @@ class Beside {
     control_.read();
     poked_ = true;
     if (!control_.ended() || ended_before) return;
-    int64_t budget_ns = control_.killed() ? orphan_budget_ns() : control_.budget_ms() * kNsPerMs;
+    int64_t budget_ns =
+        control_.killed() ? finish_timeout_ns().value_or(kOrphanBudget_ns) : control_.budget_ms() * kNsPerMs;
     budget_ns -= std::min(budget_ns / 10, kLastWords_ns);
     deadline_ns_ = system_clock().monotonic_ns() + budget_ns;
     half_ns_ = deadline_ns_ - budget_ns / 2;
     grace_ns_ = deadline_ns_ - budget_ns + std::min(budget_ns / 4, kLeftoverGrace_ns);
-  }
-
-  static int64_t orphan_budget_ns() {
-    const auto seconds = parse_double(environment("TACHO_FINISH_TIMEOUT"));
-    return seconds && *seconds >= 0 ? static_cast<int64_t>(std::min(*seconds, 86400.0) * 1e9) : kOrphanBudget_ns;
   }
 
   int64_t step_all() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/chance.h"
 #include "base/units.h"
 #include "deliver/restore.h"
 
@@ -15,9 +16,7 @@ constexpr int64_t kRenewalAhead_ns = 5 * kNsPerSec;
 }  // namespace
 
 CsvDelivery::CsvDelivery(SpoolRun run, Role role, Delivering& shared)
-    : SpooledDelivery(std::move(run), role, shared, kSealedEnding, kLongestCsvPauseAtEnd_ns),
-      uploader_(shared.http),
-      random_(std::random_device{}()) {}
+    : SpooledDelivery(std::move(run), role, shared, kSealedEnding, kLongestCsvPauseAtEnd_ns), uploader_(shared.http) {}
 
 Status CsvDelivery::load() {
   const auto text = run_.meta();
@@ -148,7 +147,7 @@ Step CsvDelivery::upload(const Segment& segment) {
   uploading_ = true;
   const S3Result result = uploader_.put(uri, std::move(*bytes));
   uploading_ = false;
-  if (result.verdict != Verdict::done) return refused_by_s3(result);
+  if (result.verdict != S3Verdict::done) return refused_by_s3(result);
   if (unsaved_ == 0) s3_backoff_.reset();
   refusals_ = 0;
   told_outage_ = false;
@@ -165,7 +164,7 @@ Step CsvDelivery::refused_by_s3(const S3Result& result) {
   reason_ = result.message;
   const int64_t now = now_ns();
   if (ended_) ++failures_after_end_;
-  if (result.verdict == Verdict::retry) {
+  if (result.verdict == S3Verdict::retry) {
     if (!told_outage_)
       shared_.notices.warn("upload",
                            "a batch cannot be uploaded right now; it is kept and tried again: " + result.message);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -44,7 +43,6 @@ class CsvDelivery : public SpooledDelivery {
 
   Step left(std::string reason) override;
   bool is_loaded() const { return loaded_; }
-  double chance() { return std::uniform_real_distribution<double>(0, 1)(random_); }
 
   SpoolMeta meta_;
   SpoolState state_;
@@ -66,7 +64,6 @@ class CsvDelivery : public SpooledDelivery {
   void describe_what_is_left();
   Step refused_by_s3(const S3Result& result);
 
-  std::minstd_rand random_;
   int refusals_ = 0;
   bool loaded_ = false, checked_ = false, uploading_ = false, brought_back_ = false;
 };

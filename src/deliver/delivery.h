@@ -47,7 +47,7 @@ struct Delivering {
 };
 
 // How far a run came, for tacho deliver --json.
-struct Progress {
+struct DeliveryProgress {
   std::string run, destination, dead_letter;
   int64_t sent = 0, refused = 0, waiting = 0;
   bool blocked = false;  // by a setting that is wrong
@@ -65,7 +65,7 @@ class Delivery {
   // What is left, and why.
   virtual const std::string& reason() const = 0;
   // Of kinds that count.
-  virtual std::optional<Progress> progress() { return std::nullopt; }
+  virtual std::optional<DeliveryProgress> progress() { return std::nullopt; }
   // When a request in flight is no longer worth waiting for; 0: no limit.
   virtual int64_t cancel_at_ns() const = 0;
 

@@ -17,7 +17,7 @@ class MetricDelivery final : public SpooledDelivery {
   void finish(int64_t deadline_ns) override;
   bool is_registered() const override { return true; }
   bool sends_too(const SpoolMeta& leftover) const override;
-  std::optional<Progress> progress() override { return metrics_.progress(ended_); }
+  std::optional<DeliveryProgress> progress() override { return metrics_.progress(ended_); }
 
   bool join() override { return lane_.reset(), true; }
   void leave() override { static_cast<void>(metrics_.settle()); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/chance.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "deliver/compress.h"
@@ -50,7 +51,7 @@ HttpRequest request_of(const MetricMeta& meta, std::string parts) {
 
 }  // namespace
 
-MetricLane::MetricLane(Delivering& shared) : shared_(shared), random_(std::random_device{}()) {}
+MetricLane::MetricLane(Delivering& shared) : shared_(shared) {}
 
 std::string MetricLane::way_of(const MetricMeta& meta) {
   return std::string(meta.otlp ? "otlp" : "prometheus") + (meta.json ? "+json" : "") + (meta.gzip ? "+gzip" : "") +
@@ -202,8 +203,7 @@ void MetricLane::pause(const Sent& sent) {
     shared_.notices.warn(
         "metrics " + batches_.front().front()->place(),
         "metrics wait: " + batches_.front().front()->reason() + "; the samples are kept and sent later");
-  const double chance = std::uniform_real_distribution<double>(0, 1)(random_);
-  const int64_t pause_ms = backoff_.next_ms(chance, sent.retry_after_ms);
+  const int64_t pause_ms = backoff_.next_ms(chance(), sent.retry_after_ms);
   asked_to_wait_ = sent.retry_after_ms > 0;
   next_ns_ = shared_.clock.monotonic_ns() + (asked_to_wait_ ? sent.retry_after_ms : pause_ms) * kNsPerMs;
 }

@@ -3,7 +3,6 @@
 // runs first, until the culprits are alone. Not thread-safe.
 #pragma once
 #include <deque>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -56,7 +55,6 @@ class MetricLane {
   Delivering& shared_;
   std::deque<Batch> batches_;  // of runs that were composed, what is not decided yet
   Backoff backoff_;
-  std::minstd_rand random_;
   int64_t next_ns_ = 0;
   int broken_ = 0;  // answers in a row
   bool judging_ = false, asked_to_wait_ = false, blocked_ = false, told_outage_ = false, told_words_ = false;

@@ -158,8 +158,8 @@ void MetricRun::tell_refused(const std::string& words, bool kept) {
   shared_.notices.message(kRefusedMessage);
 }
 
-Progress MetricRun::progress(bool ended) {
-  Progress now{meta_.run, "", "", state_.sent, state_.refused, 0, blocked_};
+DeliveryProgress MetricRun::progress(bool ended) {
+  DeliveryProgress now{meta_.run, "", "", state_.sent, state_.refused, 0, blocked_};
   if (const auto parts = parse_url(meta_.url))
     now.destination = (meta_.otlp ? "otlp+" : "prometheus+") + parts->place();
   if (letters_ && letters_->any()) now.dead_letter = letters_->path();

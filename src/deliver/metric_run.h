@@ -49,7 +49,7 @@ class MetricRun {
 
   // Writes down how far it came. False: what was refused cannot be kept, so that nothing more may be decided.
   bool settle();
-  Progress progress(bool ended);
+  DeliveryProgress progress(bool ended);
 
  private:
   // Points of the chunk that go together, from `begin` up to `end`.

@@ -45,9 +45,9 @@ const char kHelp[] =
     "service's;\n"
     "DIR is the folder of a run or a spool with several, of your own; any other folder is refused. Without a name "
     "everything\n"
-    "is sent, as with --all. Credentials, and where they go, are those of the environment and of the options here; "
-    "what a spool\n"
-    "says of that is not obeyed.\n"
+    "is sent, as with --all. Credentials, and where they go, are those of the environment and of the options here, "
+    "whatever\n"
+    "the spool says.\n"
     "--json prints a JSON object for each run of metrics, and then how many were delivered and how many are left.\n"
     "--follow goes on until SIGTERM, and sends what --deliver later leaves as soon as its run is over.\n\n";
 
@@ -205,8 +205,9 @@ Result<DeliverRequest> parse_request(std::span<const std::string> arguments) {
     if (reader->kind == FlagWord::Kind::no_value)
       return Error{Code::invalid, word + " needs a value", "", "see tacho deliver --help"};
     if (reader->kind != FlagWord::Kind::flag)
-      return Error{Code::invalid, "unknown option " + word + "; did you mean --all?", "",
-                   "see tacho deliver --help; a name that begins with a dash goes behind --"};
+      return Error{Code::invalid, "unknown option " + word, "",
+                   nearest_flag(reader->name, known.flags,
+                                "see tacho deliver --help; a name that begins with a dash goes behind --")};
     if (const char* const variable = known.variable_of(reader->flag)) ::setenv(variable, reader->value.c_str(), 1);
     if (reader->flag->name == delivering::kAll) request.all = true;
     if (reader->flag->name == delivering::kJson) request.json = true;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/chance.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "deliver/finish_body.h"

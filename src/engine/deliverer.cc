@@ -17,6 +17,7 @@
 #include "os/file.h"
 #include "sink/spool_sink.h"
 #include "spool/contract.h"
+#include "spool/finish_timeout.h"
 #include "spool/reader.h"
 
 namespace tacho {
@@ -27,13 +28,10 @@ constexpr size_t kTokenLimit = 16384;
 constexpr int kChancesAtEnd = 3;  // for a deliverer that somebody kills
 
 int64_t finish_budget_ns() {
-  const std::string text = environment("TACHO_FINISH_TIMEOUT");
-  const auto seconds = parse_double(text);
-  if (!seconds || *seconds < 0) {
-    if (!text.empty()) log::warn("TACHO_FINISH_TIMEOUT is no number of seconds: " + valid_utf8(text) + "; 30 are used");
-    return kFinishBudget_ns;
-  }
-  return static_cast<int64_t>(std::min(*seconds, 86400.0) * 1e9);
+  if (const auto named_ns = finish_timeout_ns()) return *named_ns;
+  if (const std::string text = environment(kFinishTimeoutVariable); !text.empty())
+    log::warn("TACHO_FINISH_TIMEOUT is no number of seconds: " + valid_utf8(text) + "; 30 are used");
+  return kFinishBudget_ns;
 }
 
 // The folder of a run that was delivered goes, unless somebody put something of his own into it.

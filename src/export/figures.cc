@@ -4,6 +4,7 @@
 
 #include "base/path.h"
 #include "base/text.h"
+#include "base/units.h"
 
 namespace tacho {
 namespace {
@@ -31,7 +32,7 @@ std::string one_line(std::string_view text) {
 
 JobFigures::JobFigures(const Run& run)
     : run(run),
-      duration_ms((run.outcome.duration_ns + 500'000) / 1'000'000),
+      duration_ms((run.outcome.duration_ns + kNsPerMs / 2) / kNsPerMs),
       cpu_user_s(four_decimals(run.totals.cpu_user_s)),
       cpu_system_s(four_decimals(run.totals.cpu_system_s)) {}
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/base64.h"
+#include "base/units.h"
 #include "base/writer.h"
 #include "codec/gzip.h"
 #include "report/store/group.h"
@@ -93,7 +94,7 @@ std::string jobstats_text(std::span<const JobFigures> runs, int64_t rows, std::s
     gpus += job.run.started_by.requested.gpus.value_or(job.run.host.host_gpu_count.value_or(0));
   }
   for (const JobFigures& job : runs)
-    wall_ms = std::max(wall_ms, (job.run.outcome.started_realtime_ns - start_ns) / 1'000'000 + job.duration_ms);
+    wall_ms = std::max(wall_ms, (job.run.outcome.started_realtime_ns - start_ns) / kNsPerMs + job.duration_ms);
   if (wall_ms < 1000) return "JS1:Short";
   Writer text;
   JsonWriter json(text);

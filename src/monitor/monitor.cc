@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/exit_status.h"
+#include "base/hex.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/time_text.h"
@@ -39,7 +40,7 @@ constexpr int64_t kEndBudget_ns = 7500 * kNsPerMs;  // of the eight seconds that
 constexpr int64_t kRestartPause_ns = 30 * kNsPerSec;
 constexpr int64_t kBusyFolderPause_ns = 200 * kNsPerMs;
 
-double random_share() { return static_cast<double>(std::strtoul(random_hex(6).c_str(), nullptr, 16)) / 0x1000000; }
+double random_share() { return static_cast<double>(parse_hex<uint32_t>(random_hex(6)).value_or(0)) / 0x1000000; }
 
 ChosenMounts find_mounts(const MonitorSettings& settings) {
   MountChoice choice{settings.disk_mounts, read_link("/proc/self/cwd"), settings.remote_mounts, file_exists};

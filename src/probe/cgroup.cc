@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/units.h"
 #include "probe/kit/cpuacct.h"
+#include "probe/kit/scales.h"
 #include "procfs/cgroup_files.h"
 
 namespace tacho {
@@ -25,22 +26,19 @@ enum Field : size_t {
   kOomKills
 };
 
-constexpr double kSeconds = 1e-9;
-constexpr double kMebibytes = 1.0 / (1 << 20);
-
 constexpr Column kColumns[] = {
-    {201, "cgroup_cpu_usage", "cores", 4, Rule::rate, kCpu, kSeconds, "CPU cores that the job's cgroup kept busy."},
-    {202, "cgroup_utime", "s", 4, Rule::delta, kUser, kSeconds, "User CPU time of the cgroup in this interval."},
-    {203, "cgroup_stime", "s", 4, Rule::delta, kSystem, kSeconds, "System CPU time of the cgroup in this interval."},
-    {204, "cgroup_throttled_time", "s", 4, Rule::delta, kThrottledTime, kSeconds,
+    {201, "cgroup_cpu_usage", "cores", 4, Rule::rate, kCpu, kToSeconds, "CPU cores that the job's cgroup kept busy."},
+    {202, "cgroup_utime", "s", 4, Rule::delta, kUser, kToSeconds, "User CPU time of the cgroup in this interval."},
+    {203, "cgroup_stime", "s", 4, Rule::delta, kSystem, kToSeconds, "System CPU time of the cgroup in this interval."},
+    {204, "cgroup_throttled_time", "s", 4, Rule::delta, kThrottledTime, kToSeconds,
      "Time that the CPU quota kept the cgroup from running."},
     {205, "cgroup_throttled_periods", "count", 0, Rule::delta, kThrottledPeriods, 1,
      "Quota periods in which the cgroup was throttled."},
-    {206, "cgroup_memory_mib", "MiB", 3, Rule::level, kMemory, kMebibytes,
+    {206, "cgroup_memory_mib", "MiB", 3, Rule::level, kMemory, kToMiB,
      "Memory charged to the cgroup, page cache included."},
-    {207, "cgroup_memory_peak_mib", "MiB", 3, Rule::level, kMemoryPeak, kMebibytes,
+    {207, "cgroup_memory_peak_mib", "MiB", 3, Rule::level, kMemoryPeak, kToMiB,
      "Highest memory ever charged to the cgroup, page cache included."},
-    {208, "cgroup_memory_limit_mib", "MiB", 3, Rule::level, kMemoryLimit, kMebibytes,
+    {208, "cgroup_memory_limit_mib", "MiB", 3, Rule::level, kMemoryLimit, kToMiB,
      "Lowest memory limit on the way to the top; empty without one."},
     {209, "cgroup_disk_read_bytes", "bytes", 0, Rule::delta, kRead, 1, "Bytes the cgroup read from block devices."},
     {210, "cgroup_disk_write_bytes", "bytes", 0, Rule::delta, kWritten, 1, "Bytes the cgroup wrote to block devices."},
@@ -120,7 +118,7 @@ class CgroupProbe final : public Probe {
   }
 
   void describe(Detail& detail) override {
-    if (cpu_known_) detail.cgroup_usage_s = static_cast<double>(last_cpu_ns_) * kSeconds;
+    if (cpu_known_) detail.cgroup_usage_s = static_cast<double>(last_cpu_ns_) * kToSeconds;
     detail.limits.cpu_quota_cores = context_.limits.cpu_quota_cores;
     if (context_.limits.cpuset_cpus) detail.limits.cpuset_cpus = static_cast<double>(*context_.limits.cpuset_cpus);
     detail.limits.memory_limit_bytes = context_.limits.memory_limit_bytes;

@@ -10,6 +10,7 @@
 #include "os/directory.h"
 #include "probe/core_places.h"
 #include "probe/kit/make.h"
+#include "probe/kit/scales.h"
 #include "probe/system.h"
 #include "procfs/stat.h"
 
@@ -17,8 +18,6 @@ namespace tacho {
 namespace {
 
 enum Field : size_t { processes, user_ns, system_ns, busy_ns, total_ns, cores, iowait_ns, steal_ns, ctxt_switches };
-
-constexpr double kToSeconds = 1e-9;
 
 // cores × busy / all, both of the same clock, so that the two need not agree with ours.
 double cpu_usage(const Reading& before, const Reading& now, double) {

@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "probe/kit/make.h"
+#include "probe/kit/scales.h"
 #include "probe/system.h"
 #include "procfs/meminfo.h"
 
@@ -10,8 +11,6 @@ namespace tacho {
 namespace {
 
 enum Field : size_t { free_bytes, used_bytes, buffers_bytes, cached_bytes, active_bytes, inactive_bytes };
-
-constexpr double kToMiB = 1.0 / (1 << 20);
 
 constexpr Column kColumns[] = {
     {6, "system_memory_free_mib", "MiB", 1, Rule::level, free_bytes, kToMiB, "Memory that nothing uses.", nullptr},

@@ -1,6 +1,7 @@
 // The job's processes as columns 22–29 and their extended ones. CPU time comes from the job's own cgroup when it has
 // one, else from the tree (process_tree.h); both are cumulative, and never added.
 #include "probe/process.h"
+#include "probe/kit/scales.h"
 
 #include <algorithm>
 #include <utility>
@@ -30,16 +31,13 @@ enum Field : size_t {
   kMinorFaults
 };
 
-constexpr double kSeconds = 1e-9;
-constexpr double kMebibytes = 1.0 / (1 << 20);
-
 constexpr Column kColumns[] = {
     {22, "process_pid", "pid", 0, Rule::level, kPid, 1, "Root of the tracked process tree."},
     {23, "process_children", "count", 0, Rule::level, kChildren, 1, "Live descendants of the root, zombies left out."},
-    {24, "process_utime", "s", 4, Rule::delta, kUser, kSeconds, "User CPU time of the job in this interval."},
-    {25, "process_stime", "s", 4, Rule::delta, kSystem, kSeconds, "System CPU time of the job in this interval."},
-    {26, "process_cpu_usage", "cores", 4, Rule::rate, kCpu, kSeconds, "CPU cores that the job kept busy."},
-    {27, "process_memory_mib", "MiB", 3, Rule::level, kMemory, kMebibytes,
+    {24, "process_utime", "s", 4, Rule::delta, kUser, kToSeconds, "User CPU time of the job in this interval."},
+    {25, "process_stime", "s", 4, Rule::delta, kSystem, kToSeconds, "System CPU time of the job in this interval."},
+    {26, "process_cpu_usage", "cores", 4, Rule::rate, kCpu, kToSeconds, "CPU cores that the job kept busy."},
+    {27, "process_memory_mib", "MiB", 3, Rule::level, kMemory, kToMiB,
      "Memory of the job: proportional (PSS) within a time budget, else resident (RSS)."},
     {28, "process_disk_read_bytes", "bytes", 0, Rule::delta, kRead, 1,
      "Bytes that the job read from storage in this interval."},
@@ -47,7 +45,7 @@ constexpr Column kColumns[] = {
      "Bytes that the job wrote to storage in this interval."},
     {122, "process_major_page_faults", "count", 0, Rule::delta, kMajorFaults, 1,
      "Page faults of the job that had to read from storage."},
-    {124, "process_iowait", "s", 4, Rule::delta, kIowait, kSeconds,
+    {124, "process_iowait", "s", 4, Rule::delta, kIowait, kToSeconds,
      "Time the job waited for block I/O; needs kernel.task_delayacct=1."},
     {270, "process_threads", "count", 0, Rule::level, kThreads, 1, "Threads of the job, zombies left out."},
     {271, "process_minor_page_faults", "count", 0, Rule::delta, kMinorFaults, 1,

@@ -1,9 +1,9 @@
 #include "procfs/cpuinfo.h"
 
 #include <algorithm>
-#include <charconv>
 #include <span>
 
+#include "base/hex.h"
 #include "base/text.h"
 #include "procfs/scan.h"
 
@@ -23,10 +23,10 @@ constexpr ArmName kArmNames[] = {
     {0x48, 0xd01, "TaiShan-v110"}, {0x46, 0x001, "A64FX"},       {0x6d, 0xd49, "Azure-Cobalt-100"},
 };
 
-bool parse_hex(std::string_view text, uint32_t& value) {
-  if (text.starts_with("0x")) text.remove_prefix(2);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  return error == std::errc{} && end == text.data() + text.size() && !text.empty();
+bool parse_identifier(std::string_view text, uint32_t& value) {
+  const auto read = parse_hex<uint32_t>(text.starts_with("0x") ? text.substr(2) : text);
+  value = read.value_or(0);
+  return read.has_value();
 }
 
 void count_core(CpuInfo& info, uint32_t implementer, uint32_t part) {
@@ -81,10 +81,10 @@ CpuInfo parse_cpuinfo(std::string_view text) {
     } else if (key == "model") {
       keep_first(info.model, value);
     } else if (key == "CPU implementer") {
-      has_implementer = parse_hex(value, implementer);
+      has_implementer = parse_identifier(value, implementer);
     } else if (key == "CPU part") {
       uint32_t part = 0;
-      if (has_implementer && parse_hex(value, part)) count_core(info, implementer, part);
+      if (has_implementer && parse_identifier(value, part)) count_core(info, implementer, part);
     } else if (key == "cpu") {
       keep_first(info.power_cpu, value);
     } else if (key == "uarch") {

@@ -1,16 +1,16 @@
 #include "procfs/thread_files.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/hex.h"
 
 namespace tacho {
 namespace {
 
-bool parse_hex(std::string_view word, uint64_t& value) {
-  if (!word.starts_with("0x")) return false;
-  const char* const end = word.data() + word.size();
-  const auto [stop, error] = std::from_chars(word.data() + 2, end, value, 16);
-  return error == std::errc{} && stop == end;
+bool parse_word(std::string_view word, uint64_t& value) {
+  const auto read = word.starts_with("0x") ? parse_hex<uint64_t>(word.substr(2)) : std::nullopt;
+  value = read.value_or(0);
+  return read.has_value();
 }
 
 }  // namespace
@@ -26,9 +26,9 @@ bool parse_thread_syscall(std::string_view text, ThreadSyscall& out) {
   out.kind = out.number < 0 ? ThreadSyscall::Kind::none : ThreadSyscall::Kind::inside;
   if (out.kind == ThreadSyscall::Kind::inside)
     for (uint64_t& argument : out.arguments)
-      if (!parse_hex(scan.word(), argument)) return false;
+      if (!parse_word(scan.word(), argument)) return false;
   uint64_t stack = 0, counter = 0;
-  if (!parse_hex(scan.word(), stack) || !parse_hex(scan.word(), counter)) return false;
+  if (!parse_word(scan.word(), stack) || !parse_word(scan.word(), counter)) return false;
   out.is_32_bit = stack != 0 && stack <= UINT32_MAX && counter <= UINT32_MAX;
   return true;
 }

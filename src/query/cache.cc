@@ -6,7 +6,7 @@
 
 #include "base/units.h"
 #include "os/clock.h"
-#include "os/environment.h"
+#include "os/user_folder.h"
 #include "query/refresh.h"
 #include "query/samples.h"
 #include "query/schema.h"
@@ -15,14 +15,6 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kLeftOverNs = 3600 * kNsPerSec;
-
-// The XDG base directory specification: a relative path is to be ignored.
-std::string cache_folder() {
-  if (const std::string cache = environment_or("XDG_CACHE_HOME"); cache.starts_with('/')) return cache + "/tacho";
-  if (const std::string home = environment_or("HOME"); home.starts_with('/') && home != "/nonexistent")
-    return home + "/.cache/tacho";
-  return {};
-}
 
 // What queries that were killed while they made one have left.
 void remove_left_over(const OwnedFolder& folder, std::string_view name) {
@@ -44,9 +36,9 @@ QueryCache::~QueryCache() {
 }
 
 Status QueryCache::open_folder() {
-  const std::string path = cache_folder();
-  if (path.empty()) return Error{Code::not_available, "there is no folder for a cache", "", "set XDG_CACHE_HOME"};
-  auto folder = OwnedFolder::make(path);
+  const std::string caches = cache_folder();
+  if (caches.empty()) return Error{Code::not_available, "there is no folder for a cache", "", "set XDG_CACHE_HOME"};
+  auto folder = OwnedFolder::make(caches + "/tacho");
   if (!folder) return folder.error();
   folder_ = std::move(*folder);
   name_ = "query-" + std::to_string(kSchemaVersion) + ".db";

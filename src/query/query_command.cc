@@ -75,7 +75,8 @@ Result<Question> question_of(std::span<const std::string> words) {
                    nearest_flag(reader->name, kFlags, "see tacho query --help")};
   }
   if (question.help || question.version || question.schema) return question;
-  if (question.formats > 1) return Error{Code::invalid, "--csv, --json and --jsonl exclude each other", "", ""};
+  if (question.formats > 1)
+    return Error{Code::invalid, "--csv, --json and --jsonl exclude each other", "", "give one of them"};
   if (question.words.size() != 1)
     return Error{Code::invalid, question.words.empty() ? "query takes SQL" : "query takes one text of SQL", "",
                  "write tacho query 'SELECT run, seconds FROM runs'; - reads it from stdin"};
@@ -84,9 +85,10 @@ Result<Question> question_of(std::span<const std::string> words) {
   question.sql = std::move(*sql);
   if (trim(question.sql).empty())
     return Error{Code::invalid, "query takes SQL", "", "tacho query --schema prints the tables"};
-  if (question.sql.size() > kLongestSql) return Error{Code::invalid, "the SQL has more than 1,000,000 bytes", "", ""};
+  if (question.sql.size() > kLongestSql)
+    return Error{Code::invalid, "the SQL has more than 1,000,000 bytes", "", "divide it into several queries"};
   if (question.sql.find('\0') != std::string::npos)
-    return Error{Code::invalid, "there is a NUL byte in the SQL", "", ""};
+    return Error{Code::invalid, "there is a NUL byte in the SQL", "", "write it as text, without such bytes"};
   if (question.store_dir.empty()) question.store_dir = default_store_dir();
   question.store_dir = real_path(question.store_dir);
   return question;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/units.h"
 #include "codec/run_words.h"
 #include "query/schema.h"
 
@@ -21,7 +22,7 @@ Cell metadata(const RunRow& run, std::string&) {
 }
 
 double unix_seconds(int64_t realtime_ns) {
-  return realtime_ns > 0 ? static_cast<double>(realtime_ns / 1'000'000) / 1e3 : kAbsent;
+  return realtime_ns > 0 ? static_cast<double>(realtime_ns / kNsPerMs) / 1e3 : kAbsent;
 }
 
 Cell command(const RunRow& run, std::string& room) {

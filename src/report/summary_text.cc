@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/joined.h"
 #include "base/text.h"
 #include "base/time_text.h"
 #include "base/units.h"
@@ -86,13 +87,6 @@ class Table {
   Paint paint_;
   std::string text_;
 };
-
-std::string joined(std::initializer_list<std::string> parts) {
-  std::string text;
-  for (const std::string& part : parts)
-    if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
-  return text;
-}
 
 template <class Text>
 std::string when(double value, Text text) {

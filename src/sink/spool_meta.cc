@@ -6,6 +6,7 @@
 #include "base/time_text.h"
 #include "codec/run_words.h"
 #include "os/environment.h"
+#include "os/metadata_off.h"
 #include "spool/contract.h"
 
 namespace tacho {
@@ -81,8 +82,6 @@ std::string s3_endpoint() {
   return {};
 }
 
-bool probes_are_off() { return lower(environment("TACHO_CLOUD_PROBE")) == "off"; }
-
 // The body of the start call (sentinel.md §2.1); what the user did not say of the cloud, the deliverer asks.
 void write_start(JsonWriter& json, const Run& run) {
   json.object();
@@ -136,7 +135,7 @@ void write_spool_meta(Writer& out, const Run& run, const SpoolTarget& target, st
   if (!target.bucket_uri.empty()) json.key(meta::kS3Endpoint).value(s3_endpoint());
   json.key(meta::kDataSource).value(target.data_source);
   json.key(meta::kStoreFolder).value(target.store_folder);
-  json.key(meta::kNoCloud).value(target.no_cloud || probes_are_off());
+  json.key(meta::kNoCloud).value(target.no_cloud || metadata_is_off());
   json.key(meta::kHidden);
   write_hidden(json, run);
   json.key(meta::kHostKnown).value(host_known);

@@ -11,6 +11,7 @@
 #include "os/file.h"
 #include "os/owned_folder.h"
 #include "os/unique.h"
+#include "os/user_folder.h"
 
 namespace tacho {
 namespace {
@@ -58,9 +59,8 @@ std::vector<std::string> spool_roots() {
   };
   const std::string user = std::to_string(::getuid());
   add(private_root(environment_or("TACHO_SPOOL_DIR")));
-  if (const std::string state = environment_or("XDG_STATE_HOME"); state.starts_with('/')) add(state + "/tacho/spool");
-  if (const std::string home = environment_or("HOME"); home.starts_with('/') && home != "/nonexistent")
-    add(home + "/.local/state/tacho/spool");
+  if (const std::string state = xdg_folder("XDG_STATE_HOME"); !state.empty()) add(state + "/tacho/spool");
+  if (const std::string home = home_folder(); !home.empty()) add(home + "/.local/state/tacho/spool");
   // /tmp is often the one place that a read-only container may write to.
   for (const char* place : {"/var/tmp", "/tmp", "/dev/shm"})
     for (std::string& root : roots_in(place, "tacho-" + user)) add(std::move(root));

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 
 #include "base/crc32c.h"
+#include "base/hex.h"
 #include "base/text.h"
 #include "os/file.h"
 #include "spool/layout.h"
@@ -34,12 +34,9 @@ std::optional<Seal> parse_seal(std::string_view line) {
   if (words[0].size() < 6 || (words[0].size() > 6 && words[0][0] == '0')) return std::nullopt;
   const auto number = parse_int<uint32_t>(words[0]);
   const auto bytes = parse_int<int64_t>(words[1]), rows = parse_int<int64_t>(words[2]);
-  uint32_t crc = 0;
-  const auto [end, error] = std::from_chars(words[3].data(), words[3].data() + 8, crc, 16);
-  if (!number || !bytes || !rows || *rows < 0 || *bytes > kMostBytes || *rows > *bytes || error != std::errc{} ||
-      end != words[3].data() + 8)
-    return std::nullopt;
-  return Seal{*number, *bytes, *rows, crc};
+  const auto crc = parse_hex<uint32_t>(words[3]);
+  if (!number || !bytes || !rows || !crc || *rows < 0 || *bytes > kMostBytes || *rows > *bytes) return std::nullopt;
+  return Seal{*number, *bytes, *rows, *crc};
 }
 
 std::map<uint32_t, Seal> read_seals(const OwnedFolder& folder) {

@@ -47,8 +47,8 @@ int ready() {
   return 1;
 }
 
-// gRPC polls idle connections every five seconds unless told otherwise, and finds proxies that are not meant for us.
-void quiet_grpc() {
+// gRPC polls idle connections every five seconds unless told otherwise. What it would log, the collector says itself.
+void let_grpc_rest() {
   ::setenv("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "0", 1);
   ::setenv("GRPC_VERBOSITY", "NONE", 0);
 }
@@ -121,7 +121,7 @@ int collect_command(std::span<const std::string> arguments, CalledAs called_as) 
     std::puts("tacho: the trainer reports by itself (kind Push or None); there is nothing to collect");
     return 0;
   }
-  quiet_grpc();
+  let_grpc_rest();
   keep_freed_memory();
   ignore_broken_pipes();
   auto collector = Collector::create(std::move(*options));

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cstring>
 
+#include "base/hex.h"
 #include "base/text.h"
 
 namespace tacho {
@@ -67,9 +67,9 @@ std::optional<RowDigest> RowDigest::parse(std::string_view text) {
   out.rows_ = *rows;
   out.newest_us_ = *newest;
   for (size_t i = 0; i < kBuckets; ++i) {
-    const std::string_view part = parts[i + 2];
-    const auto [end, fault] = std::from_chars(part.data(), part.data() + part.size(), out.sums_[i], 16);
-    if (fault != std::errc() || end != part.data() + part.size()) return std::nullopt;
+    const auto sum = parse_hex<uint64_t>(parts[i + 2]);
+    if (!sum) return std::nullopt;
+    out.sums_[i] = *sum;
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include "katib/collect/go_flags.h"
 #include "os/environment.h"
 #include "os/file.h"
+#include "os/user_folder.h"
 
 namespace tacho {
 namespace {
@@ -58,12 +59,9 @@ PostgresPlace postgres_of_environment() {
 }
 
 Result<std::string> own_file() {
-  std::string folder;
-  if (const std::string state = environment_or("XDG_STATE_HOME"); state.starts_with('/')) folder = state + "/tacho";
-  else if (const std::string home = environment_or("HOME"); home.starts_with('/'))
-    folder = home + "/.local/state/tacho";
-  else return Error{Code::invalid, "no folder for the database", "HOME is not set", "say --store FILE"};
-  return folder + "/katib.db";
+  const std::string state = state_folder();
+  if (state.empty()) return Error{Code::invalid, "no folder for the database", "HOME is not set", "say --store FILE"};
+  return state + "/tacho/katib.db";
 }
 
 }  // namespace

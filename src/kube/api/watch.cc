@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <random>
 
+#include "base/chance.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "os/clock.h"
@@ -19,11 +19,6 @@ constexpr int64_t kQuickEndNs = kNsPerSec;  // a stream that ends sooner is not 
 constexpr int64_t kQuickGoneNs = 30 * kNsPerSec, kMaxPauseNs = 30 * kNsPerSec;  // lists are dear: see run()
 constexpr int kRefusals = 3;                                                    // then the version may be to blame
 constexpr int64_t kTurnNs = kNsPerSec / 20;  // a request's share of what the whole program may ask for
-
-double chance() {
-  static thread_local std::minstd_rand random{std::random_device{}()};
-  return std::uniform_real_distribution<double>(0, 1)(random);
-}
 
 std::string version_of(const Json& object) { return text_at(object, {"metadata", "resourceVersion"}); }
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <exception>
 #include <nlohmann/json.hpp>
-#include <random>
 
+#include "base/chance.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "os/clock.h"
@@ -20,11 +20,6 @@ std::optional<KindName> needed_kind(const Json& trial) {
   const KindName kind{text_at(trial, {"spec", "runSpec", "apiVersion"}), text_at(trial, {"spec", "runSpec", "kind"})};
   if (kind.api_version.empty() || kind.kind.empty() || is_complete(trial)) return std::nullopt;
   return kind;
-}
-
-double chance() {
-  static thread_local std::minstd_rand random{std::random_device{}()};
-  return std::uniform_real_distribution<double>(0, 1)(random);
 }
 
 // "namespace/name"

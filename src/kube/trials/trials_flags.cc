@@ -73,7 +73,8 @@ const std::vector<Setting>& table() {
       {"resync", "D", "look at every Trial again (10h)", duration(&TrialsFlags::resync_s, kNsPerSec)},
       {"watch-timeout", "D", "length of a watch request, ±20 % (5m)",
        duration(&TrialsFlags::watch_timeout_s, kNsPerSec)},
-      {"idle-watch", "D", "how long a kind is still watched when no Trial needs it, but for those named here (1m)",
+      {"idle-watch", "D",
+       "how long a kind that no Trial needs is still watched; those of --trial-resource always are (1m)",
        duration(&TrialsFlags::idle_watch_ms, kNsPerMs)},
       {"workers", "N", "Trials worked on at a time (4)",
        [](TrialsFlags& flags, const std::string& value) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/path.h"
+#include "kube/webhook/pod_parts.h"
 
 namespace tacho {
 namespace {
@@ -44,11 +45,6 @@ std::string path_word(const std::string& path) {
 }
 
 // A trailing slash would make a file in the root of nothing.
-std::string without_slash(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
 // A script runs in a subshell: it may exit, exec, set traps or stop at its first failure (-e) and still comes back
 // here. The empty line ends a last line that ends in a backslash. A single command needs none of this and stays the
 // shell's own child.

@@ -6,6 +6,7 @@
 #include "base/base64.h"
 #include "base/text.h"
 #include "base/time_text.h"
+#include "base/units.h"
 #include "net/aws/s3_address.h"
 #include "net/aws/sigv4.h"
 #include "net/aws/xml.h"
@@ -15,9 +16,8 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kNsPerS = 1'000'000'000;
-constexpr int64_t kClockIsRightNs = 5 * kNsPerS;  // a Date header has whole seconds and was some time under way
-constexpr int64_t kFreshCredentialsNs = 60 * kNsPerS;
+constexpr int64_t kClockIsRightNs = 5 * kNsPerSec;  // a Date header has whole seconds and was some time under way
+constexpr int64_t kFreshCredentialsNs = 60 * kNsPerSec;
 constexpr int64_t kProbeMs = 5'000;
 constexpr int kCorrections = 4;  // region and clock, each perhaps twice
 constexpr const char* kGuessedRegion = "eu-central-1";
@@ -25,18 +25,18 @@ constexpr const char* kGuessedRegion = "eu-central-1";
 S3Result no_answer(const Error& error) {
   S3Result result;
   const bool hopeless = error.code == Code::invalid;  // the settings are wrong
-  result.verdict = hopeless ? Verdict::give_up : Verdict::retry;
+  result.verdict = hopeless ? S3Verdict::give_up : S3Verdict::retry;
   result.error_class = hopeless ? ErrorClass::other : ErrorClass::temporary;
   result.message = error.message();
   return result;
 }
 
-Verdict verdict_of(ErrorClass error_class) {
+S3Verdict verdict_of(ErrorClass error_class) {
   switch (error_class) {
-    case ErrorClass::none: return Verdict::done;
-    case ErrorClass::temporary: return Verdict::retry;
-    case ErrorClass::credentials: return Verdict::refresh_credentials;
-    default: return Verdict::give_up;
+    case ErrorClass::none: return S3Verdict::done;
+    case ErrorClass::temporary: return S3Verdict::retry;
+    case ErrorClass::credentials: return S3Verdict::refresh_credentials;
+    default: return S3Verdict::give_up;
   }
 }
 
@@ -75,7 +75,7 @@ S3Client::S3Client(HttpClient& http, S3Settings settings, Clock& clock)
 void S3Client::note_server_date(std::string_view date) {
   const std::optional<int64_t> seconds = parse_http_date(date);
   if (!seconds || *seconds <= 0) return;
-  const int64_t offset_ns = *seconds * kNsPerS - clock_.realtime_ns();
+  const int64_t offset_ns = *seconds * kNsPerSec - clock_.realtime_ns();
   clock_offset_ns_ = std::abs(offset_ns) < kClockIsRightNs ? 0 : offset_ns;
 }
 
@@ -131,7 +131,7 @@ S3Result S3Client::judge(const HttpResponse& answer, const AwsCredentials& crede
     result.error_class = answer.status == 307 ? ErrorClass::temporary : ErrorClass::other;
   result.verdict = verdict_of(result.error_class);
   result.retry_after_ms = parse_retry_after_ms(answer.header("retry-after"), server_time_ns());
-  if (result.verdict != Verdict::done) {
+  if (result.verdict != S3Verdict::done) {
     result.message = "S3 answered " + std::to_string(answer.status);
     if (!result.error_code.empty()) result.message.append(" ").append(valid_utf8(result.error_code.substr(0, 100)));
     if (const std::string_view advice = advice_on(result.error_code); !advice.empty())

@@ -43,10 +43,10 @@ struct S3Settings {
 //   refresh_credentials  get fresh ones, then the same again
 //   give_up              this will not work soon: error_class other (sentinel.md §5: at most five times, a minute
 //                        apart), or the settings are wrong (status 0, a message with what to do)
-enum class Verdict { done, retry, refresh_credentials, give_up };
+enum class S3Verdict { done, retry, refresh_credentials, give_up };
 
 struct S3Result {
-  Verdict verdict = Verdict::retry;
+  S3Verdict verdict = S3Verdict::retry;
   int status = 0;              // 0: no answer
   std::string error_code;      // S3's <Code>, empty without one
   int64_t retry_after_ms = 0;  // Retry-After

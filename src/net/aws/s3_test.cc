@@ -74,7 +74,7 @@ DoubleServer* S3::server_ = nullptr;
 
 TEST_F(S3, PutsAnObjectThatAStrictServerTakes) {
   const S3Result result = put();
-  EXPECT_EQ(result.verdict, Verdict::done) << result.message;
+  EXPECT_EQ(result.verdict, S3Verdict::done) << result.message;
   EXPECT_EQ(result.status, 200);
   const json object = objects()["data/p/000000.csv.gz"];
   EXPECT_EQ(object["size"], body_.size());
@@ -89,13 +89,13 @@ TEST_F(S3, PutsAnObjectThatAStrictServerTakes) {
 
 TEST_F(S3, PutsWithoutASessionTokenToo) {
   credentials_ = {"LONG", "plain", "", 0, "", 0};
-  EXPECT_EQ(put().verdict, Verdict::done);
+  EXPECT_EQ(put().verdict, S3Verdict::done);
 }
 
 TEST_F(S3, EncodesKeysOnce) {
   for (const char* key :
        {"a b+c%20d/é=&?#:@!$'()*,;[]|\\^`{}~_-.x", "dots/../and/./more", "p%2Fq/1", "\x01\xff-not-utf8"}) {
-    EXPECT_EQ(put(key).verdict, Verdict::done) << key;
+    EXPECT_EQ(put(key).verdict, S3Verdict::done) << key;
   }
   EXPECT_TRUE(objects().contains("data/a b+c%20d/é=&?#:@!$'()*,;[]|\\^`{}~_-.x"));
   EXPECT_TRUE(objects().contains("data/p%2Fq/1"));
@@ -103,8 +103,8 @@ TEST_F(S3, EncodesKeysOnce) {
 
 TEST_F(S3, RepeatsGiveTheSameObject) {
   server_->fault(R"({"nth":1})", R"({"reset":"answer"})");
-  EXPECT_EQ(put("again").verdict, Verdict::retry);
-  EXPECT_EQ(put("again").verdict, Verdict::done);
+  EXPECT_EQ(put("again").verdict, S3Verdict::retry);
+  EXPECT_EQ(put("again").verdict, S3Verdict::done);
   EXPECT_EQ(objects()["data/again"]["puts"], 2);
   EXPECT_EQ(objects()["data/again"]["bodies"], 1);
 }
@@ -112,39 +112,39 @@ TEST_F(S3, RepeatsGiveTheSameObject) {
 TEST_F(S3, TakesTheEndpointOfTheCredentialsWhereNoneIsSet) {
   credentials_.endpoint = server_->url();
   settings_.endpoint = "http://127.0.0.1:1";
-  EXPECT_EQ(put("k").verdict, Verdict::retry);
+  EXPECT_EQ(put("k").verdict, S3Verdict::retry);
   settings_.endpoint.clear();
-  EXPECT_EQ(put("k").verdict, Verdict::done);
+  EXPECT_EQ(put("k").verdict, S3Verdict::done);
 }
 
 TEST_F(S3, KeepsTheEndpointsPathAndPort) {
   config(R"({"base_path":"/s3/v 1"})");
   settings_.endpoint = server_->url("/s3/v%201/");
-  EXPECT_EQ(put("k").verdict, Verdict::done);
+  EXPECT_EQ(put("k").verdict, S3Verdict::done);
   settings_.path_style = false;
   settings_.endpoint = "http://s3.localhost:" + std::to_string(server_->port()) + "/s3/v%201";
-  EXPECT_EQ(put("virtual").verdict, Verdict::done);
+  EXPECT_EQ(put("virtual").verdict, S3Verdict::done);
   EXPECT_TRUE(objects().contains("data/virtual"));
 }
 
 TEST_F(S3, SignsTheRegionAskedForOrUsEast1AtAnEndpoint) {
-  EXPECT_EQ(put().verdict, Verdict::done);
+  EXPECT_EQ(put().verdict, S3Verdict::done);
   EXPECT_NE(log()[0]["headers"]["authorization"].get<std::string>().find("/us-east-1/s3/"), std::string::npos);
   config(R"({"buckets":{"data":"eu-north-1"}})");
   credentials_.region = "eu-north-1";
   server_->post("/__log");
-  EXPECT_EQ(put().verdict, Verdict::done);
+  EXPECT_EQ(put().verdict, S3Verdict::done);
   EXPECT_EQ(log().size(), 1u);
   settings_.region = "eu-south-1";  // beats the credentials', and is wrong
   server_->post("/__log");
-  EXPECT_EQ(put().verdict, Verdict::done);
+  EXPECT_EQ(put().verdict, S3Verdict::done);
   EXPECT_EQ(log().size(), 2u);
 }
 
 TEST_F(S3, TakesTheRegionFromAnAnswerAndKeepsIt) {
   S3Client client(http_, settings_, clock_);
-  EXPECT_EQ(client.put({"far", "1"}, body_, "", credentials_).verdict, Verdict::done);
-  EXPECT_EQ(client.put({"far", "2"}, body_, "", credentials_).verdict, Verdict::done);
+  EXPECT_EQ(client.put({"far", "1"}, body_, "", credentials_).verdict, S3Verdict::done);
+  EXPECT_EQ(client.put({"far", "2"}, body_, "", credentials_).verdict, S3Verdict::done);
   const json seen = log();
   ASSERT_EQ(seen.size(), 3u);
   EXPECT_EQ(seen[0]["note"], "AuthorizationHeaderMalformed");
@@ -160,7 +160,7 @@ TEST_F(S3, TakesNoRegionThatWouldLeadElsewhere) {
                            {"extra", {{"Region", evil}}}}}}};
     server_->faults(rules.dump());
     const S3Result result = put();
-    EXPECT_EQ(result.verdict, Verdict::give_up) << evil;
+    EXPECT_EQ(result.verdict, S3Verdict::give_up) << evil;
     EXPECT_EQ(result.error_class, ErrorClass::other) << evil;
   }
   // A server that sends us round and round.
@@ -168,19 +168,19 @@ TEST_F(S3, TakesNoRegionThatWouldLeadElsewhere) {
       R"([{"match":{"nth":[1,3,5,7,9]},"action":{"status":301,"headers":{"x-amz-bucket-region":"eu-west-1"}}},
                       {"action":{"status":301,"headers":{"x-amz-bucket-region":"eu-west-2"}}}])");
   server_->post("/__log");
-  EXPECT_EQ(put().verdict, Verdict::give_up);
+  EXPECT_EQ(put().verdict, S3Verdict::give_up);
   EXPECT_LE(log().size(), 6u);
 }
 
 TEST_F(S3, UsesTheServersTime) {
   clock_.off_ns = -2 * kHourNs;
   S3Client client(http_, settings_, clock_);
-  EXPECT_EQ(client.put({"data", "late"}, body_, "", credentials_).verdict, Verdict::done);
+  EXPECT_EQ(client.put({"data", "late"}, body_, "", credentials_).verdict, S3Verdict::done);
   EXPECT_NEAR(static_cast<double>(client.clock_offset_ns()), 2.0 * kHourNs, 5e9);
-  EXPECT_EQ(client.put({"data", "late2"}, body_, "", credentials_).verdict, Verdict::done);
+  EXPECT_EQ(client.put({"data", "late2"}, body_, "", credentials_).verdict, S3Verdict::done);
   EXPECT_EQ(log().size(), 3u);  // only the first was refused
   clock_.off_ns = 0;            // somebody set the clock
-  EXPECT_EQ(client.put({"data", "late3"}, body_, "", credentials_).verdict, Verdict::done);
+  EXPECT_EQ(client.put({"data", "late3"}, body_, "", credentials_).verdict, S3Verdict::done);
   EXPECT_EQ(client.clock_offset_ns(), 0);
 
   S3Client told(http_, settings_, clock_);
@@ -189,31 +189,31 @@ TEST_F(S3, UsesTheServersTime) {
   ping.url = server_->url("/__ping");
   told.note_server_date(http_.send(ping)->header("date"));
   server_->post("/__log");
-  EXPECT_EQ(told.put({"data", "early"}, body_, "", credentials_).verdict, Verdict::done);
+  EXPECT_EQ(told.put({"data", "early"}, body_, "", credentials_).verdict, S3Verdict::done);
   EXPECT_EQ(log().size(), 1u);
 }
 
 TEST_F(S3, AsksForFreshCredentials) {
   config(R"({"credentials":{"AKIA":{"secret_key":"se/cret","session_token":"to/ken+==","expires":1}}})");
   S3Result result = put();
-  EXPECT_EQ(result.verdict, Verdict::refresh_credentials);
+  EXPECT_EQ(result.verdict, S3Verdict::refresh_credentials);
   EXPECT_EQ(result.error_code, "ExpiredToken");
   credentials_.session_token = "another";
-  EXPECT_EQ(put().verdict, Verdict::refresh_credentials);  // InvalidToken
+  EXPECT_EQ(put().verdict, S3Verdict::refresh_credentials);  // InvalidToken
   credentials_.access_key = "NOBODY";
-  EXPECT_EQ(put().verdict, Verdict::refresh_credentials);  // InvalidAccessKeyId
+  EXPECT_EQ(put().verdict, S3Verdict::refresh_credentials);  // InvalidAccessKeyId
   credentials_.received_monotonic_ns = clock_.monotonic_ns();
-  EXPECT_EQ(put().verdict, Verdict::give_up);  // fresh ones are not to blame
+  EXPECT_EQ(put().verdict, S3Verdict::give_up);  // fresh ones are not to blame
   server_->fault("{}", R"({"status":403,"code":"AccessDenied"})");
-  EXPECT_EQ(put().verdict, Verdict::give_up);
+  EXPECT_EQ(put().verdict, S3Verdict::give_up);
   credentials_.received_monotonic_ns = 1;
-  EXPECT_EQ(put().verdict, Verdict::refresh_credentials);
+  EXPECT_EQ(put().verdict, S3Verdict::refresh_credentials);
 }
 
 TEST_F(S3, GivesUpOnAWrongSecret) {
   credentials_.secret_key = "wrong";
   const S3Result result = put();
-  EXPECT_EQ(result.verdict, Verdict::give_up);
+  EXPECT_EQ(result.verdict, S3Verdict::give_up);
   EXPECT_EQ(result.error_code, "SignatureDoesNotMatch");
   EXPECT_EQ(result.message.find("wrong"), std::string::npos);
   EXPECT_NE(result.message.find("the secret key is not that of the access key"), std::string::npos);
@@ -222,33 +222,33 @@ TEST_F(S3, GivesUpOnAWrongSecret) {
 TEST_F(S3, RetriesWhatIsTemporary) {
   server_->fault("{}", R"({"status":503,"code":"SlowDown","headers":{"Retry-After":"12"}})");
   S3Result result = put();
-  EXPECT_EQ(result.verdict, Verdict::retry);
+  EXPECT_EQ(result.verdict, S3Verdict::retry);
   EXPECT_EQ(result.error_code, "SlowDown");
   EXPECT_EQ(result.retry_after_ms, 12'000);
   for (const char* action : {R"({"status":500,"body":"<html>"})", R"({"status":429})",
                              R"({"status":400,"code":"RequestTimeout"})", R"({"reset":"start"})", R"({"reset":"body"})",
                              R"({"half_close":true,"status":200})", R"({"status":307,"code":"TemporaryRedirect"})"}) {
     server_->fault("{}", action);
-    EXPECT_EQ(put().verdict, Verdict::retry) << action;
+    EXPECT_EQ(put().verdict, S3Verdict::retry) << action;
   }
   for (const char* action : {R"({"status":404,"code":"NoSuchBucket"})", R"({"status":405})",
                              R"({"status":302,"headers":{"Location":"http://evil.test/"},"body":""})"}) {
     server_->fault("{}", action);
     result = put();
-    EXPECT_EQ(result.verdict, Verdict::give_up) << action;
+    EXPECT_EQ(result.verdict, S3Verdict::give_up) << action;
     EXPECT_EQ(result.error_class, ErrorClass::other) << action;
   }
 }
 
 TEST_F(S3, RefusesSettingsThatCannotWork) {
-  EXPECT_EQ(put("").verdict, Verdict::give_up);
-  EXPECT_EQ(put("k", "no/bucket").verdict, Verdict::give_up);
+  EXPECT_EQ(put("").verdict, S3Verdict::give_up);
+  EXPECT_EQ(put("k", "no/bucket").verdict, S3Verdict::give_up);
   settings_.endpoint = "http://minio.example.com:9000";
   const S3Result result = put();
-  EXPECT_EQ(result.verdict, Verdict::give_up);
+  EXPECT_EQ(result.verdict, S3Verdict::give_up);
   EXPECT_NE(result.message.find("TACHO_ALLOW_HTTP"), std::string::npos);
   settings_.endpoint = "minio";
-  EXPECT_EQ(put().verdict, Verdict::give_up);
+  EXPECT_EQ(put().verdict, S3Verdict::give_up);
 }
 
 // Amazon's own addresses, through a proxy that is the server behind itself.
@@ -258,8 +258,8 @@ TEST_F(S3, FindsTheRegionOfAnAmazonBucket) {
   const WithVariable none("NO_PROXY", nullptr), lower_none("no_proxy", nullptr);
   settings_ = {};
   S3Client client(http_, settings_, clock_);
-  EXPECT_EQ(client.put({"far", "x y"}, body_, "", credentials_).verdict, Verdict::done);
-  EXPECT_EQ(client.put({"far", "2"}, body_, "", credentials_).verdict, Verdict::done);
+  EXPECT_EQ(client.put({"far", "x y"}, body_, "", credentials_).verdict, S3Verdict::done);
+  EXPECT_EQ(client.put({"far", "2"}, body_, "", credentials_).verdict, S3Verdict::done);
   json seen = log();
   std::vector<std::string> hosts;
   for (const json& entry : seen) {
@@ -275,12 +275,12 @@ TEST_F(S3, FindsTheRegionOfAnAmazonBucket) {
 
   // No answer to the probe: a guess, corrected by the PUT's own answer.
   server_->fault(R"({"method":"HEAD"})", R"({"status":500,"code":"InternalError"})");
-  EXPECT_EQ(put("3", "far").verdict, Verdict::done);
+  EXPECT_EQ(put("3", "far").verdict, S3Verdict::done);
   EXPECT_TRUE(objects().contains("far/3"));
   settings_.region = "cn-north-1";
-  EXPECT_EQ(put("4", "china").verdict, Verdict::done);
+  EXPECT_EQ(put("4", "china").verdict, S3Verdict::done);
   settings_.region = "eu-west-1";
-  EXPECT_EQ(put("5", "a.b.c").verdict, Verdict::done);
+  EXPECT_EQ(put("5", "a.b.c").verdict, S3Verdict::done);
   EXPECT_TRUE(objects().contains("a.b.c/5"));
 }
 

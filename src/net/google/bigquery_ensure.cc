@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/joined.h"
 #include "base/units.h"
 #include "net/google/bigquery_stream.h"
 
@@ -9,12 +10,6 @@ namespace tacho {
 namespace {
 
 constexpr int kConfirmations = 2, kMaxPatches = 5;
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) (text += text.empty() ? "" : ", ") += name;
-  return text;
-}
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/chance.h"
 #include "base/units.h"
 #include "os/unique.h"
 
@@ -12,8 +13,6 @@ constexpr int64_t kFinalRequestMs = 5'000;
 constexpr int64_t kNewTable_ns = 600 * kNsPerSec;
 constexpr size_t kWorthTrimming = 64 * 1024, kEnvelope = 256;
 
-uint32_t seed() { return static_cast<uint32_t>(system_clock().realtime_ns() ^ (system_clock().monotonic_ns() << 7)); }
-
 }  // namespace
 
 BqStream::BqStream(BigQuery& client, BqTableSpec spec, BqEvents events, Clock& clock)
@@ -21,7 +20,6 @@ BqStream::BqStream(BigQuery& client, BqTableSpec spec, BqEvents events, Clock& c
       spec_(std::move(spec)),
       events_(std::move(events)),
       clock_(clock),
-      random_(seed()),
       cap_rows_(client.settings().rows_per_request),
       batch_rows_(cap_rows_) {}
 

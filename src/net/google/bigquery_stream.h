@@ -9,7 +9,6 @@
 #include <deque>
 #include <functional>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -93,14 +92,12 @@ class BqStream {
   void warn(const std::string& kind, const std::string& text);
   std::string name() const;
   bool with_added() const { return now_ns() >= without_added_until_ns_; }
-  double chance() { return std::uniform_real_distribution<double>(0, 1)(random_); }
   int64_t now_ns() const { return clock_.monotonic_ns(); }
 
   BigQuery& client_;
   BqTableSpec spec_;
   BqEvents events_;
   Clock& clock_;
-  std::minstd_rand random_;
   Phase phase_ = Phase::look;
   BqAdapter adapter_;
   BqTableInfo info_;

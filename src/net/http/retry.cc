@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "net/http/url.h"
 
 namespace tacho {
@@ -86,7 +87,7 @@ int64_t parse_retry_after_ms(std::string_view value, int64_t now_realtime_ns) {
   } else if (value.find_first_not_of("0123456789") == std::string_view::npos) {
     seconds = kMaxRetryAfterMs;  // more digits than a number has
   } else if (const auto date = parse_http_date(value)) {
-    seconds = *date - now_realtime_ns / 1'000'000'000;
+    seconds = *date - now_realtime_ns / kNsPerSec;
   }
   return std::clamp<int64_t>(seconds, 0, kMaxRetryAfterMs / 1000) * 1000;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "base/writer.h"
 #include "net/metrics/protobuf.h"
 
@@ -12,7 +13,6 @@ namespace tacho {
 namespace {
 
 constexpr int kCumulative = 2;
-constexpr int64_t kNsPerMilli = 1'000'000;
 
 // The points of each series, and the series of each metric, in the order of the table.
 struct OtlpMetric {
@@ -61,8 +61,8 @@ std::string proto_attribute(std::string_view key, const OtlpValue& value) {
 std::string proto_point(const OtlpRequest& request, const MetricSeries& series, const MetricPoint& point) {
   std::string out;
   ProtoWriter writer(out);
-  writer.fixed64(2, static_cast<uint64_t>(request.start_ms * kNsPerMilli));
-  writer.fixed64(3, static_cast<uint64_t>(point.time_ms * kNsPerMilli));
+  writer.fixed64(2, static_cast<uint64_t>(request.start_ms * kNsPerMs));
+  writer.fixed64(3, static_cast<uint64_t>(point.time_ms * kNsPerMs));
   if (series.is_integer) writer.fixed64(6, static_cast<uint64_t>(as_integer(point.value)));
   else writer.number(4, point.value);
   for (const auto& [key, value] : series.labels) writer.bytes(7, proto_attribute(key, value));
@@ -109,8 +109,8 @@ void json_point(JsonWriter& json, const OtlpRequest& request, const MetricSeries
     for (const auto& [key, value] : series.labels) json_attribute(json, key, value);
     json.end_array();
   }
-  json.key("startTimeUnixNano").value(std::to_string(request.start_ms * kNsPerMilli));
-  json.key("timeUnixNano").value(std::to_string(point.time_ms * kNsPerMilli));
+  json.key("startTimeUnixNano").value(std::to_string(request.start_ms * kNsPerMs));
+  json.key("timeUnixNano").value(std::to_string(point.time_ms * kNsPerMs));
   if (series.is_integer) {
     json.key("asInt").value(std::to_string(as_integer(point.value)));
   } else {

@@ -7,24 +7,22 @@
 #include "os/clock.h"
 #include "probe/gpu/gpu_columns.h"
 #include "probe/gpu/gpu_vendor.h"
+#include "probe/kit/scales.h"
 
 namespace tacho {
 namespace {
 
 enum Field : size_t { kUsagePpm, kVramBytes, kUtilized, kJobUsagePpm, kJobVramBytes, kJobUtilized };
 
-constexpr double kPerMillion = 1e-6;
-constexpr double kPerMiB = 1.0 / static_cast<double>(kMiB);
-
 constexpr Column kColumns[] = {
     {19, "system_gpu_usage", "GPUs", 4, Rule::level, kUsagePpm, kPerMillion,
      "Utilisation of all GPUs, in GPUs: 1.5 is one and a half GPU busy."},
-    {20, "system_gpu_vram_mib", "MiB", 4, Rule::level, kVramBytes, kPerMiB,
+    {20, "system_gpu_vram_mib", "MiB", 4, Rule::level, kVramBytes, kToMiB,
      "Memory in use on all GPUs, without what the driver reserves for itself."},
     {21, "system_gpu_utilized", "count", 0, Rule::level, kUtilized, 1, "GPUs with a utilisation above zero."},
     {30, "process_gpu_usage", "GPUs", 4, Rule::level, kJobUsagePpm, kPerMillion,
      "Utilisation of all GPUs by the job's processes, in GPUs."},
-    {31, "process_gpu_vram_mib", "MiB", 4, Rule::level, kJobVramBytes, kPerMiB,
+    {31, "process_gpu_vram_mib", "MiB", 4, Rule::level, kJobVramBytes, kToMiB,
      "GPU memory held by the job's processes."},
     {32, "process_gpu_utilized", "count", 0, Rule::level, kJobUtilized, 1,
      "GPUs on which a process of the job holds a context."},

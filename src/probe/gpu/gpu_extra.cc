@@ -9,6 +9,7 @@
 #include "probe/gpu/gpu.h"
 #include "probe/gpu/gpu_columns.h"
 #include "probe/gpu/gpu_vendor.h"
+#include "probe/kit/scales.h"
 
 namespace tacho {
 namespace {
@@ -58,8 +59,6 @@ double added(const Reading& before, const Reading& now, double) {
   if (!newer(before, now, kValue, kStamp)) return kAbsent;
   return static_cast<double>(now.get(kValue) - before.get(kValue));
 }
-
-constexpr double kPerMillion = 1e-6;
 
 constexpr Column kColumns[] = {
     {108, "system_gpu_power_w", "W", 3, Rule::custom, kEnergyUj, 1,

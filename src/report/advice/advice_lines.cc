@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/joined.h"
 #include "report/advice/advice.h"
 
 namespace tacho {
@@ -37,13 +38,6 @@ std::string when(const std::string& value, const std::string& before, const std:
   return value.empty() ? "" : before + value + behind;
 }
 std::string when(int64_t gpus, const std::string& before) { return gpus > 0 ? before + std::to_string(gpus) : ""; }
-
-std::string joined(std::initializer_list<std::string> parts, const char* between) {
-  std::string text;
-  for (const std::string& part : parts)
-    if (!part.empty()) text += (text.empty() ? "" : between) + part;
-  return text;
-}
 
 Lines slurm(const Amounts& a) {
   return {when(a.cpu, "#SBATCH --cpus-per-task="), when(a.mib, "#SBATCH --mem=", "M"), when(a.time, "#SBATCH --time="),

@@ -1,4 +1,5 @@
 // Advice for a person and for a program.
+#include "base/joined.h"
 #include "base/units.h"
 #include "base/writer.h"
 #include "model/allocation.h"
@@ -12,13 +13,6 @@ std::string mib_text(double mib) { return bytes_text(mib * static_cast<double>(k
 
 std::string count_text(int64_t count, const char* one, const char* many) {
   return std::to_string(count) + " " + (count == 1 ? one : many);
-}
-
-std::string join(std::initializer_list<std::string> parts) {
-  std::string text;
-  for (const std::string& part : parts)
-    if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
-  return text;
 }
 
 template <class Text>
@@ -44,7 +38,7 @@ AdviceLine memory_line(const Advice& advice) {
                        : advice.runs.size() < 3 ? "a quarter more"
                                                 : "a fifth more";
   AdviceLine line{"memory", mib_text(static_cast<double>(*memory.advised)),
-                  join({"peak " + mib_text(*memory.used), margin}), "", ""};
+                  joined({"peak " + mib_text(*memory.used), margin}), "", ""};
   judge(line, memory, mib_text);
   return line;
 }
@@ -111,10 +105,11 @@ std::vector<AdviceLine> advice_lines(const Advice& advice) {
     lines.push_back({"gpu memory", mib_text(static_cast<double>(*advice.vram_mib)),
                      advice.runs.size() < 3 ? "the peak and a quarter more" : "the peak and a fifth more", "", ""});
   if (advice.time_s)
-    lines.push_back({"time", duration_text(static_cast<double>(*advice.time_s)),
-                     join({(advice.runs.size() == 1 ? "took " : "the longest took ") + duration_text(*advice.longest_s),
-                           "a quarter more"}),
-                     "", ""});
+    lines.push_back(
+        {"time", duration_text(static_cast<double>(*advice.time_s)),
+         joined({(advice.runs.size() == 1 ? "took " : "the longest took ") + duration_text(*advice.longest_s),
+                 "a quarter more"}),
+         "", ""});
   if (!advice.allocation.empty())
     lines.push_back({"machine", advice.allocation, std::string(allocation_reason(advice.allocation)), "", ""});
   return lines;
@@ -125,7 +120,7 @@ std::string advice_text(const Advice& advice, bool color) {
     return color ? "\x1b[" + std::string(code) + "m" + text + "\x1b[0m" : text;
   };
   std::string runs;
-  for (const std::string& name : advice.names) runs = join({runs, name});
+  for (const std::string& name : advice.names) runs = joined({runs, name});
   const std::string count = count_text(static_cast<int64_t>(advice.runs.size()), "run", "runs");
   std::string text = "tacho: what this job needs, by " + count + " (" + runs + ")\n";
   for (const AdviceLine& line : advice_lines(advice)) {

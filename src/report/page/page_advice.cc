@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/joined.h"
 #include "report/advice/advice.h"
 
 namespace tacho {
@@ -16,12 +17,6 @@ struct PasteTarget {
 constexpr std::array kPasteTargets = {PasteTarget{"slurm", "Slurm"},       PasteTarget{"kubernetes", "Kubernetes"},
                                       PasteTarget{"nextflow", "Nextflow"}, PasteTarget{"snakemake", "Snakemake"},
                                       PasteTarget{"wdl", "WDL"},           PasteTarget{"docker", "Docker"}};
-
-std::string joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) (text += text.empty() ? "" : "\n") += line;
-  return text;
-}
 
 }  // namespace
 
@@ -48,7 +43,7 @@ PageAdvice page_advice(const Input& input) {
   }
   for (const PasteTarget& target : kPasteTargets)
     if (const auto lines = paste_lines(advice, target.word); !lines.empty())
-      page.ready.emplace_back(target.title, joined(lines));
+      page.ready.emplace_back(target.title, joined(lines, "\n"));
   if (page.lines.empty()) page.refused = "Its rows tell nothing of a job.";
   return page;
 }

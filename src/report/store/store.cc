@@ -12,6 +12,7 @@
 #include "os/environment.h"
 #include "os/file.h"
 #include "os/owned_folder.h"
+#include "os/user_folder.h"
 #include "report/store/newest.h"
 #include "report/store/notes.h"
 #include "report/store/run_names.h"
@@ -44,10 +45,7 @@ Result<StoredRun> read_folder(const std::string& folder, bool refold) {
 
 std::string default_store_dir() {
   if (const std::string dir = environment_or("TACHO_STORE"); !dir.empty()) return dir;
-  // The XDG base directory specification: a relative path is to be ignored.
-  if (const std::string state = environment_or("XDG_STATE_HOME"); state.starts_with('/')) return state + "/tacho/runs";
-  if (const std::string home = environment_or("HOME"); home.starts_with('/') && home != "/nonexistent")
-    return home + "/.local/state/tacho/runs";
+  if (const std::string state = state_folder(); !state.empty()) return state + "/tacho/runs";
   return shared_place() + "/runs";
 }
 

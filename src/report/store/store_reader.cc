@@ -30,7 +30,9 @@ Status StoreReader::read_text(const std::string& name, RunStamp& stamp) {
   if (!seen || !S_ISREG(info.st_mode))
     return Error{Code::not_available, "this is no run", store_dir_ + "/" + path_, ""};
   if (!file) return system_error("cannot open", store_dir_ + "/" + path_, reason);
-  if (info.st_size > kLargest) return Error{Code::invalid, "file is too large", store_dir_ + "/" + path_, ""};
+  if (info.st_size > kLargest)
+    return Error{Code::invalid, "file is too large", store_dir_ + "/" + path_,
+                 "tacho writes none of this size; look at it, or remove the run"};
   stamp = {info.st_size, info.st_mtim.tv_sec * kNsPerSec + info.st_mtim.tv_nsec};
   size_ = 0;
   for (;;) {
