@@ -28,6 +28,22 @@ constexpr auto kInterpreters = std::to_array<Interpreter>({{".py", "python3"},
 constexpr auto kBuiltins = std::to_array<std::string_view>({"cd", "source", ".", "export", "alias", "ulimit", "set",
                                                             "eval", "exec", "unset", "umask", "trap", "wait", "type"});
 
+// What other tools call it.
+struct Synonym {
+  std::string_view word, command;
+};
+constexpr auto kSynonyms = std::to_array<Synonym>(
+    {{"record", "run"},       {"start", "run"},    {"exec", "run"},        {"ls", "runs"},      {"log", "runs"},
+     {"logs", "runs"},        {"history", "runs"}, {"jobs", "runs"},       {"ps", "top"},       {"htop", "top"},
+     {"live", "top"},         {"tail", "top"},     {"status", "top"},      {"kill", "stop"},    {"end", "stop"},
+     {"delete", "rm"},        {"del", "rm"},       {"remove", "rm"},       {"clean", "prune"},  {"gc", "prune"},
+     {"diff", "compare"},     {"html", "report"},  {"page", "report"},     {"plot", "report"},  {"view", "report"},
+     {"info", "show"},        {"summary", "show"}, {"stats", "show"},      {"stat", "show"},    {"cat", "show"},
+     {"recommend", "advise"}, {"explain", "why"},  {"settings", "config"}, {"check", "doctor"}, {"sql", "query"},
+     {"annotate", "note"},    {"phase", "mark"},   {"upload", "deliver"},  {"send", "deliver"}});
+constexpr auto kKeywords =
+    std::to_array<std::string_view>({"if", "for", "while", "until", "case", "function", "{", "!", "[["});
+
 bool is_assignment(std::string_view word) {
   const size_t equals = word.find('=');
   if (equals == std::string_view::npos || equals == 0 || (word[0] >= '0' && word[0] <= '9')) return false;
@@ -64,6 +80,12 @@ std::string coach_builtin(const std::vector<std::string>& command) {
 
 }  // namespace
 
+std::string_view coach_subcommand(std::string_view word) {
+  for (const Synonym& one : kSynonyms)
+    if (one.word == word) return one.command;
+  return {};
+}
+
 std::string shell_words(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& word : words) out += (out.empty() ? "" : " ") + shell_word(word);
@@ -81,6 +103,10 @@ std::string coach_command(const std::vector<std::string>& command) {
     for (size_t i = 1; i < command.size(); ++i) text += " " + command[i];
     return "this is a line for a shell: tacho run -- sh -c " + shell_word(text);
   }
+  if (std::find(kKeywords.begin(), kKeywords.end(), first) != kKeywords.end())
+    return "this begins a line for a shell; quote all of it: tacho run -- sh -c 'LINE'";
+  if (first.size() > 1 && first[0] == '-')
+    return "options of tacho stand before the dashes: tacho run " + first + " ... -- CMD";
   if (is_assignment(first)) return "a variable is set by env: tacho run -- env " + shell_words(command);
   if (first.starts_with('/')) return "";
   if (first.find('/') != std::string::npos)

@@ -11,6 +11,9 @@ namespace tacho {
 // mind.
 std::string coach_command(const std::vector<std::string>& command);
 
+// The subcommand that other tools call so: runs for ls. Empty: none.
+std::string_view coach_subcommand(std::string_view word);
+
 // Of what `tacho attach` was given beside its options.
 Error coach_attach(const std::string& word);
 

@@ -27,6 +27,8 @@ TEST(Coach, NamesTheCommandThatWasMeant) {
       {{"exec", "make", "-j8"}, "tacho run -- make -j8"},
       {{"/tmp"}, "tacho run -- ls /tmp"},
       {{"nosuch.py"}, "tacho run -- python3 PATH/nosuch.py"},
+      {{"if", "true"}, "sh -c 'LINE'"},
+      {{"-i", "1s", "true"}, "tacho run -i ... -- CMD"},
   };
   for (const auto& [command, wanted] : rows)
     EXPECT_NE(coach_command(command).find(wanted), std::string::npos) << coach_command(command);
@@ -34,6 +36,12 @@ TEST(Coach, NamesTheCommandThatWasMeant) {
   EXPECT_EQ(coach_command({"/nosuch/program.py"}), "");
   EXPECT_TRUE(coach_command({"./nosuch.sh"}).starts_with("there is no such file; its path begins here, in /"));
   EXPECT_EQ(coach_command({}), "");
+}
+
+TEST(Coach, KnowsWhatOtherToolsCallIt) {
+  EXPECT_EQ(coach_subcommand("ls"), "runs");
+  EXPECT_EQ(coach_subcommand("record"), "run");
+  EXPECT_EQ(coach_subcommand("train.py"), "");
 }
 
 TEST(Coach, LooksAtTheFile) {

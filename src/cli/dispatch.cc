@@ -1,5 +1,7 @@
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -33,7 +35,11 @@ int unknown_command(std::span<const Command> commands, std::span<const std::stri
   for (const Command& command : commands)
     if (!command.hidden) names.push_back(command.name);
   Error error = unknown_word("subcommand", words[0], names, "");
-  const std::vector<std::string> command(words.begin(), words.end());
+  if (const std::string_view meant = coach_subcommand(words[0]); !meant.empty())
+    error.what = "unknown subcommand " + words[0] + "; did you mean " + std::string(meant) + "?";
+  // "tacho record -- true": the command stands behind the dashes.
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  const std::vector<std::string> command(dashes == words.end() ? words.begin() : dashes + 1, words.end());
   error.hint = coach_command(command);
   if (error.hint.empty()) error.hint = "to record a command: tacho run -- " + shell_words(command);
   return refuse(error);

@@ -102,7 +102,8 @@ int list_command(const Call& call) {
   std::vector<std::string_view> names;
   for (const Subject& subject : kSubjects) names.push_back(subject.name);
   if (words.size() == 1) return refuse(unknown_word("list", words[0], names, "metrics, probes or sinks"));
-  return refuse({Code::invalid, "list needs one word", "", "metrics, probes or sinks"});
+  return refuse(
+      {Code::invalid, "list needs one word", "", "metrics, probes or sinks; recorded runs are listed by tacho runs"});
 }
 
 }  // namespace tacho

@@ -1,4 +1,6 @@
 // tacho report RUN|FILE... [-o report.html] [--title T] [--max-points N]
+#include <sys/stat.h>
+
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -10,6 +12,11 @@
 namespace tacho {
 namespace {
 
+bool is_folder(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 // A page in a file of another ending would be opened by the wrong program.
 Status check_output(const std::string& output) {
   for (const std::string_view ending : {".pdf", ".png", ".svg", ".jpg", ".csv", ".json", ".jsonl", ".docx", ".md"})
@@ -17,6 +24,12 @@ Status check_output(const std::string& output) {
       return Error{Code::invalid, "a report is a page of HTML", output,
                    "write -o " + output.substr(0, output.size() - ending.size()) +
                        ".html; a browser prints it as PDF, and tacho show RUN --path has the rows"};
+  if (is_folder(output))
+    return Error{Code::invalid, "the output is a folder", output, "name a file in it: -o " + output + "/report.html"};
+  const size_t slash = output.rfind('/');
+  if (slash != std::string::npos && slash > 0 && !is_folder(output.substr(0, slash)))
+    return Error{Code::invalid, "there is no such folder", output,
+                 "make it first: mkdir -p " + shell_word(output.substr(0, slash))};
   return ok();
 }
 

@@ -142,7 +142,9 @@ Error exec_error(const std::string& program, const std::vector<std::string>& can
   if (number == ENOENT || number == ENOTDIR) {
     error.code = Code::not_available;
     error.what = "command not found";
-    error.hint = program.empty() ? "its name is empty" : "is it installed and on PATH?";
+    error.hint = program.empty()                          ? "its name is empty"
+                 : program.find('/') != std::string::npos ? "there is no such file"
+                                                          : "is it installed and on PATH?";
     for (const std::string& file : candidates)
       if (!program.empty() && file_exists(file)) {
         error.what = "command cannot be started";

@@ -1,4 +1,6 @@
 // The one table of sinks, and the choice for what -o was given.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <span>
@@ -67,14 +69,7 @@ std::string_view scheme_of(std::string_view destination) {
 bool is_scheme(const SinkInfo& sink) { return sink.pattern.ends_with("://"); }
 bool is_prefix(const SinkInfo& sink) { return sink.pattern.ends_with(':'); }
 
-std::string known_patterns() {
-  std::string text;
-  for (const SinkInfo& sink : kSinks) {
-    if (!text.empty()) text += " ";
-    text += sink.pattern;
-  }
-  return text;
-}
+const std::string kUsualNames = ".csv, .csv.gz, .jsonl or .html", kAllNames = "tacho list sinks has all";
 
 const SinkInfo* find_by_scheme(const std::string& destination) {
   const std::string low = lower(destination);
@@ -122,7 +117,9 @@ Error unknown_scheme(const std::string& destination, std::string_view scheme) {
   }
   if (const std::string_view near = nearest(scheme, words); !near.empty())
     error.hint = "did you mean " + std::string(near) + "? ";
-  error.hint += "known: a file that ends in " + known_patterns() + ", or - for stdout";
+  if (scheme == "http" || scheme == "https")
+    error.hint = "samples go to a receiver of metrics by prometheus+" + destination + " or otlp+" + destination + "; ";
+  error.hint += "write a file that ends in " + kUsualNames + ", or - for stdout; " + kAllNames;
   return error;
 }
 
@@ -130,8 +127,19 @@ Error unknown_extension(const std::string& destination) {
   if (lower(destination).ends_with(".parquet"))
     return {Code::invalid, "tacho writes no Parquet", destination,
             "write .csv; docs/query.md has the line by which DuckDB makes Parquet of any number of runs"};
-  return {Code::invalid, "cannot tell the format of the output", destination,
-          "end its name in one of " + known_patterns() + ", or add --format csv or --format json"};
+  const std::string what = "cannot tell the format of the output";
+  if (struct stat info{}; ::stat(destination.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+    return {Code::invalid, "the output is a folder", destination, "name a file in it: -o " + destination + "/run.csv"};
+  if (const size_t colon = destination.find(":/"); colon != std::string::npos && colon > 0 && colon < 6)
+    return {Code::invalid, what, destination,
+            "an address has two slashes: " + destination.substr(0, colon) + "://" + destination.substr(colon + 2)};
+  for (const std::string_view ending : {".pdf", ".png", ".svg", ".htm"})
+    if (lower(destination).ends_with(ending))
+      return {Code::invalid, what, destination,
+              "write -o " + destination.substr(0, destination.size() - ending.size()) +
+                  ".html; a browser prints it as PDF"};
+  return {Code::invalid, what, destination,
+          "end its name in " + kUsualNames + ", or add --format csv or --format json; " + kAllNames};
 }
 
 // Empty for what is no file.

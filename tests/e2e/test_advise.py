@@ -95,7 +95,12 @@ class Coach(Case):
                                   (["compare", "a.jsonl", "b.jsonl"], 125, "a.csv"), (["run", "--pid", "1", "--", "true"], 125, "tacho attach --pid 1"),
                                   (["run", "-o", "gs://b/x", "--", "true"], 125, "bq://"), (["rm"], 125, "tacho rm RUN"), (["prune"], 125, "--older 30d"),
                                   (["FOO=1", "cmd", "x y"], 125, "tacho run -- env FOO=1 cmd 'x y'"), (["python3", "train.py"], 125, "tacho run -- python3 train.py"),
-                                  (["job.py"], 125, "tacho run -- python3 job.py"), (["rusn"], 125, "did you mean runs?"), (["run", "cd"], 127, "(cd FOLDER &&"),
+                                  (["job.py"], 125, "tacho run -- python3 job.py"), (["rusn"], 125, "did you mean runs?"), (["ls"], 125, "did you mean runs?"), (["record", "--", "make"], 125, "tacho run -- make)"),
+                                  (["top", "4242424"], 125, "tacho top --pid 4242424"), (["report", "last", "-o", "."], 125, "-o ./report.html"), (["list"], 125, "tacho runs"),
+                                  (["report", "last", "-o", "no/r.html"], 125, "mkdir -p no"), (["run", "-o", "x.pdf", "--", "true"], 125, "-o x.html"),
+                                  (["run", "-o", ".", "--", "true"], 125, "./run.csv"), (["run", "-o", "s3:/b/x", "--", "true"], 125, "s3://b/x"),
+                                  (["run", "-o", "http://h/x", "--", "true"], 125, "prometheus+http://h/x"), (["run", "--", "-i", "1s"], 127, "before the dashes"),
+                                  (["run", "./nosuch.sh"], 127, "no such file"), (["run", "cd"], 127, "(cd FOLDER &&"),
                                   (["run", "ulimit", "-n", "64"], 127, "sh -c 'ulimit -n 64; CMD'"), (["run", "-o", "az://x", "--", "true"], 125, "cannot write to \"az://\"")):
             with self.subTest(words):
                 done = self.tacho(*words)
