@@ -173,7 +173,7 @@ TEST(SummaryFull, EnergyWhereItWasMeasured) {
   run.energy.job_j = 900;
   run.energy.co2_g = 0.26;
   EXPECT_NE(summary_full(run, summary, false)
-                .find("energy     12.3 kJ by CPUs and their memory, 2.5 MJ by GPUs, of that 900 J for the job, 0.08 g "
+                .find("energy     12.3 kJ by CPUs and their memory, 2.5 MJ by GPUs, of that 900 J for the job, 0.26 g "
                       "of CO2\n"),
             std::string::npos)
       << summary_full(run, summary, false);
