@@ -50,6 +50,24 @@ TEST(NetProbe, SumsWhatWasAdded) {
   EXPECT_DOUBLE_EQ(bench.cell("system_net_sent_bytes"), 7);
 }
 
+// Received and sent, of the interfaces that count; what carries the same packets again does not.
+TEST(NetProbe, DropsAndErrorsOfBothDirections) {
+  KernelTree tree("x86_vm");
+  ProbeBench bench(kNetProbe, tree.roots());
+  bench.tick();
+  EXPECT_TRUE(is_absent(bench.cell("system_net_drops")));
+  tree.replace("proc/net/dev",
+               "eth0: 76786663   76786    0    0    0     0          0         0   113613     113    0    0",
+               "eth0: 76786663   76786    3    5    9     9          9         9   113613     113    4    6");
+  tree.replace("proc/net/dev", "docker0:    5000       5    0    0", "docker0:    5000       5    7    7");
+  bench.tick();
+  EXPECT_EQ(bench.cell("system_net_errors"), 7);
+  EXPECT_EQ(bench.cell("system_net_drops"), 11);
+  bench.tick();
+  EXPECT_EQ(bench.cell("system_net_errors"), 0);
+  EXPECT_EQ(bench.cell("system_net_drops"), 0);
+}
+
 TEST(NetProbe, InterfacesComeGoAndBeginAnew) {
   KernelTree tree("azure");
   ProbeBench bench(kNetProbe, tree.roots());

@@ -103,6 +103,21 @@ std::string limits_text(const Run& run) {
   return joined({quota, cpuset, memory});
 }
 
+std::string joules_text(double joules) {
+  if (joules < 1e3) return number_text(joules) + " J";
+  return joules < 1e6 ? number_text(joules / 1e3) + " kJ" : number_text(joules / 1e6) + " MJ";
+}
+
+// Nothing where nothing was measured.
+std::string energy_text(const Energy& energy) {
+  const auto part = [](const std::optional<double>& value, const char* before, const char* behind) {
+    return value ? before + joules_text(*value) + behind : std::string();
+  };
+  return joined({part(energy.cpu_j, "", " by CPUs and their memory"), part(energy.gpu_j, "", " by GPUs"),
+                 part(energy.job_j, "of that ", " for the job"),
+                 energy.co2_g ? number_text(*energy.co2_g) + " g of CO2" : ""});
+}
+
 // Named as in run.json; whoever hides the one does not want the other.
 std::string machine_text(const Run& run, std::string_view allocation) {
   if (allocation.empty() || is_hidden(run, "host_server_allocation") || is_hidden(run, "host_allocation")) return {};
@@ -152,6 +167,7 @@ std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std:
       "gpu",
       joined({when(facts.gpu_mean, [&](double v) { return gpus_of(v, facts.gpus) + " on average"; }),
               when(facts.vram_peak_bytes, [&](double v) { return "memory peak " + bytes_of(v, facts.vram_bytes); })}));
+  table.add("energy", energy_text(run.energy));
   table.add("verdict", std::string(limited));
   table.add("limits", limits_text(run));
   table.add("machine", machine_text(run, facts.allocation));

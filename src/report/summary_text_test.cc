@@ -163,6 +163,22 @@ TEST(SummaryFull, HasALineForEverythingThatIsKnown) {
             "  run        20261115-a1b2");
 }
 
+TEST(SummaryFull, EnergyWhereItWasMeasured) {
+  auto run = ended();
+  const Summary summary = summary_of({{"process_cpu_usage", 1}});
+  EXPECT_EQ(summary_full(run, summary, false).find("energy"), std::string::npos);
+  run.energy.cpu_j = 12'345;
+  EXPECT_NE(summary_full(run, summary, false).find("energy     12.3 kJ by CPUs and their memory\n"), std::string::npos);
+  run.energy.gpu_j = 2.5e6;
+  run.energy.job_j = 900;
+  run.energy.co2_g = 0.26;
+  EXPECT_NE(summary_full(run, summary, false)
+                .find("energy     12.3 kJ by CPUs and their memory, 2.5 MJ by GPUs, of that 900 J for the job, 0.26 g "
+                      "of CO2\n"),
+            std::string::npos)
+      << summary_full(run, summary, false);
+}
+
 TEST(SummaryFull, SaysWhetherOthersUsedTheMachine) {
   auto run = ended();
   const Summary busy = summary_of({{"process_cpu_usage", 1}, {"system_cpu_usage", 2}});

@@ -245,6 +245,11 @@ StoredRun from_json(const JsonView& json, Kept kept) {
   read(member(limits, "memory_limit_bytes"), run.limits.memory_limit_bytes);
   read_outcome(member(json, "outcome"), run.outcome);
   run.interval_ns = read_seconds(member(json, "interval_s"));
+  const JsonView energy = member(json, "energy");
+  read(member(energy, "cpu_j"), run.energy.cpu_j);
+  read(member(energy, "gpu_j"), run.energy.gpu_j);
+  read(member(energy, "job_j"), run.energy.job_j);
+  read(member(energy, "co2_g"), run.energy.co2_g);
   const JsonView method = member(json, "method");
   read(member(method, "cpu"), run.method.cpu);
   read(member(method, "memory"), run.method.memory);
