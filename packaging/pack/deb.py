@@ -1,6 +1,9 @@
 """The Debian package: files alone, nothing runs at its installation."""
+import datetime
+import email.utils
 import hashlib
 import tempfile
+import textwrap
 from pathlib import Path
 
 from . import archives
@@ -14,11 +17,25 @@ Upstream-Name: tacho
 Comment: What is linked in, with its versions and licences, is listed in {sbom}.
 
 Files: *
-Copyright: The tacho authors
+Copyright: {year} The tacho authors
 License: Apache-2.0
  On Debian systems the full text of the Apache License 2.0 is in
  /usr/share/common-licenses/Apache-2.0, and beside this file in LICENSE.
 """
+
+
+def today():
+    return datetime.datetime.fromtimestamp(epoch(), datetime.timezone.utc)
+
+
+def changelog(text):
+    """CHANGELOG.md as the one entry of a Debian changelog, which readers of that form take."""
+    lines = []
+    for line in text.rstrip("\n").split("\n"):
+        indent = " " * (2 + len(line) - len(line.lstrip()))
+        lines += textwrap.wrap(line.strip(), 79, initial_indent=indent, subsequent_indent=indent + ("  " if line.lstrip().startswith("- ") else ""), break_long_words=False, break_on_hyphens=False) or [""]
+    told = "\n".join(lines)
+    return f"tacho ({version()}) unstable; urgency=medium\n\n{told}\n\n -- {MAINTAINER}  {email.utils.format_datetime(today())}\n"
 
 
 def debian_tree(programs, arch):
@@ -31,8 +48,8 @@ def debian_tree(programs, arch):
         elif entry.name.endswith(".spdx.json"):
             sbom = entry.name.rsplit("/", 1)[-1]
         entries.append(entry)
-    entries.append(Entry("share/doc/tacho/copyright", COPYRIGHT.format(sbom=sbom).encode()))
-    entries.append(Entry("share/doc/tacho/changelog.gz", archives.gz((ROOT / "CHANGELOG.md").read_bytes())))
+    entries.append(Entry("share/doc/tacho/copyright", COPYRIGHT.format(sbom=sbom, year=today().year).encode()))
+    entries.append(Entry("share/doc/tacho/changelog.gz", archives.gz(changelog((ROOT / "CHANGELOG.md").read_text()).encode())))
     return [Entry(f"usr/{entry.name}", entry.data, entry.mode, entry.link) for entry in entries]
 
 

@@ -69,6 +69,7 @@ class Run:
 
     @property
     def folder(self) -> str:
+        """Where run.json, metrics.csv and the rest of it are."""
         return self._folder
 
     @property
@@ -116,14 +117,17 @@ class Run:
 
     @property
     def id(self) -> str:
+        """The name of its folder, or of the file."""
         return os.path.basename(self._file or self._folder)
 
     @property
     def state(self) -> str:
+        """running, finished, failed or interrupted."""
         return str(self.info.get("state", "interrupted"))
 
     @property
     def exit_code(self) -> Optional[int]:
+        """As a shell tells it (128 + signal); None while it runs, and of a process that was attached to."""
         code = _member(self.info, "outcome", "exit_code")
         return code if isinstance(code, int) else None
 
@@ -152,6 +156,7 @@ class Run:
 
     @property
     def phases(self) -> List[Dict[str, Any]]:
+        """What each phase used that tacho.mark() or tacho.phase() began."""
         return as_list(self.info.get("phases"))
 
     def processes(self) -> List[Dict[str, Any]]:
@@ -193,13 +198,16 @@ class Run:
 
     @property
     def columns(self) -> List[str]:
+        """Names as in metrics.csv; `tacho list metrics` tells what they mean."""
         return list(self._rows().columns)
 
     def rows(self) -> List[Dict[str, Union[int, float, None]]]:
+        """One dict a sample; an empty field is None."""
         table = self._rows()
         return [dict(zip(table.columns, cells)) for cells in zip(*(table.values[name] for name in table.columns))]
 
     def to_dict(self) -> Dict[str, List[Union[int, float, None]]]:
+        """{column: its values}"""
         table = self._rows()
         return {name: list(table.values[name]) for name in table.columns}
 
@@ -213,11 +221,13 @@ class Run:
         return to_pandas(self._rows(), datetime)
 
     def to_polars(self) -> polars.DataFrame:
+        """`timestamp` as UTC; needs polars."""
         from ._frames import to_polars
 
         return to_polars(self._rows())
 
     def to_arrow(self) -> pyarrow.Table:
+        """`timestamp` as UTC; needs pyarrow."""
         from ._frames import to_arrow
 
         return to_arrow(self._rows())

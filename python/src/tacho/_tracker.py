@@ -204,10 +204,12 @@ class Tracker:
 
     @property
     def id(self) -> Optional[str]:
+        """The run's; None when nothing is recorded."""
         return None if self._run is None else os.path.basename(self._run.folder)
 
     @property
     def folder(self) -> Optional[str]:
+        """The run's; None when nothing is recorded."""
         return None if self._run is None else self._run.folder
 
     @property
@@ -224,15 +226,19 @@ class Tracker:
     # Marks
 
     def mark(self, name: str) -> bool:
+        """Begins the phase `name` of this run; False when it is not recorded."""
         return self._records() and _marks.write(str(self.folder), "phase", name)
 
     def end(self) -> bool:
+        """Ends the phase that was begun last."""
         return self._records() and _marks.write(str(self.folder), "end", "")
 
     def point(self, name: str) -> bool:
+        """Sets a point in time."""
         return self._records() and _marks.write(str(self.folder), "point", name)
 
     def phase(self, name: str) -> _marks.Phase:
+        """`with t.phase("load"):`"""
         return _marks.Phase(lambda: self.mark(name), self.end)
 
     # As a decorator
@@ -273,7 +279,18 @@ def track(name: Any = None, *, interval: Duration = 1.0, pid: Optional[int] = No
           store: Optional[Text] = None, keep: bool = True, output: Texts = (), tags: Optional[Tags] = None,
           metadata: Optional[Mapping[str, object]] = None, probes: Texts = (), no_probes: Texts = (),
           hide: Texts = (), export: bool = True, strict: bool = False, options: Iterable[str] = ()) -> Any:
-    """A Tracker of this process, or of `pid`; not started yet: a `with` block, a decorator, or start() and stop()."""
+    """A Tracker of this process, or of `pid`; not started yet: a `with` block, a decorator, or start() and stop().
+
+    interval   time between two samples: seconds, or a text such as "250ms"
+    children   also everything that the process starts
+    store      where the run is kept; keep=False: only as long as its Run object
+    output     files or addresses that get the rows as well, as `tacho run -o` takes them
+    tags, metadata   {"KEY": value} of the run; metadata are fields such as project_name and team
+    probes, no_probes, hide   as the options of `tacho run`
+    export     TACHO_RUN in os.environ names the run's folder meanwhile
+    strict     TachoError where it cannot be recorded, instead of one warning
+    options    further words of `tacho attach`
+    """
     function: Any = name if callable(name) else None
     label: Any = name
     settings = Settings(None if function is not None else label, interval, store, keep, output, tags, metadata, probes,
