@@ -126,6 +126,9 @@ void TotalsKeeper::update(Run& run, const Summary& summary, const ProcessTree* t
   const Statistics memory = summary.column(memory_);
   const int64_t sampled = memory_ != 0 && memory.rows > 0 ? static_cast<int64_t>(memory.max * kMiB) : 0;
   if (std::max(sampled, largest) > 0) totals.memory_peak_bytes = std::max(sampled, largest);
+  // One that was seen before it had loaded anything and then ended: all that was resident was mapped.
+  if (totals.virtual_peak_bytes)
+    totals.virtual_peak_bytes = std::max(*totals.virtual_peak_bytes, totals.memory_peak_bytes.value_or(0));
   const Statistics cgroup_peak = summary.column(cgroup_peak_);
   if (cgroup_peak_ != 0 && cgroup_peak.rows > 0)
     totals.cgroup_memory_peak_bytes = static_cast<int64_t>(cgroup_peak.max * kMiB);

@@ -254,3 +254,10 @@ class Export(Case):
             self.assertTrue(10_000_000 <= int(pairs[key]) < 10_300_000, pairs)
         if not SANITIZED:  # a sanitized tacho is larger than the job, which begins as a copy of it
             self.assertGreaterEqual(int(pairs["peak_vmem"]), int(pairs["peak_rss"]))
+
+    def test_what_is_resident_is_mapped(self):
+        """However short the job: a process that ends before it is looked at again has grown since it was seen."""
+        for number in range(10):
+            self.record(self.path(f"{number}.nftrace"), command=("true",))
+            pairs = dict(line.split("=", 1) for line in self.read(f"{number}.nftrace").splitlines()[1:])
+            self.assertGreaterEqual(int(pairs.get("peak_vmem", 1 << 40)), int(pairs["peak_rss"]))
