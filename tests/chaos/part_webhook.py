@@ -61,13 +61,12 @@ class Step(InjectCase):
         for one in crowd:
             one.start()
         good = 0
-        while time.monotonic() < ends:
+        while good == 0 or time.monotonic() < ends:  # on a loaded machine the time may be over before the first
             self.assertEqual(self.admit(webhook, pod)[0], first, f"hurt: another patch after {good}")
             self.assertEqual(self.plain(webhook.health + "/healthz")[0], 200, "hurt: the health port")
             good += 1
         for one in crowd:
             one.join()
-        self.assertGreater(good, 0, "hurt: no review was answered")
         with open(f"/proc/{webhook.pid}/status", encoding="ascii") as file:
             peak_mib = next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
         self.assertLess(peak_mib, MOST_MIB)

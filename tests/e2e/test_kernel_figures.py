@@ -77,6 +77,7 @@ class Reader(threading.Thread):
                    all=(user + nice + system + idle + iowait + irq + softirq + steal) / HZ)
         now["cores"] = sum(1 for name in stat if name.startswith("cpu")) - 1
         now["processes"] = sum(name.isdigit() for name in os.listdir("/proc"))
+        now["forks"] = int(stat["processes"][0])
         memory = {line.split(":")[0]: int(line.split()[1]) for line in lines_of("/proc/meminfo")}
         for column, names in MIB_COLUMNS.items():
             now[column] = sum(memory[name] for name in names) / 1024
@@ -138,7 +139,8 @@ class KernelFigures(Case):
             if window is None:
                 continue
             spares = {name: 2.1 for name in [*MIB_COLUMNS, "system_memory_used_mib"]}  # between two readings some pages come and go
-            spares.update({name: 0.0061 for name in SPACE_COLUMNS}, system_processes=2)
+            forks = window[-1]["forks"] - window[0]["forks"]  # whoever came and went between two readings is in none
+            spares.update({name: 0.0061 for name in SPACE_COLUMNS}, system_processes=2 + forks)
             for name, spare in spares.items():
                 seen = [values["processes" if name == "system_processes" else name] for values in window]
                 with self.subTest(column=name, row=row["timestamp"]):
