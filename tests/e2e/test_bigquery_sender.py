@@ -273,7 +273,8 @@ class Runs(BigQuery):
 
     def test_leftovers_go_with_the_next_start(self):
         spool = Spool(self.path("state", "tacho", "spool", "20261115T140000Z-1-00000000"), [[metrics_record(self.now_us, 0)]])
-        done = self.tacho("run", "-i", "0.1", "-o", "bq://project.data", "--", "sleep", "1", env=self.cloud.environment())
+        job = 'for i in $(seq 1 300); do [ -e "$0" ] || exit 0; sleep 0.1; done'  # as long as it takes
+        done = self.tacho("run", "-i", "0.1", "-o", "bq://project.data", "--", "sh", "-c", job, spool.folder, env=self.cloud.environment())
         self.assertEqual(done.rc, 0, done)
         self.assertFalse(os.path.exists(spool.folder))
         self.assertEqual(len(self.cloud.rows("metrics")), 1)

@@ -146,7 +146,8 @@ def main():
     case(differential, programs, [ours], "json2", katib_logs.json_log(6, 3000), "JSON")
     case(differential, programs, [ours], "nothing", "no metric at all\n", "TEXT")
     for manager in everywhere:
-        for fault in (katib_faults.killed_collector, katib_faults.killed_manager, katib_faults.lost_replies, katib_faults.many_rows):
+        for fault in (katib_faults.killed_collector, katib_faults.killed_manager, katib_faults.lost_replies, katib_faults.late_commits,
+                      katib_faults.many_rows):
             case(fault, manager)
     case(katib_tfevents.check_real_writers)
     finish()

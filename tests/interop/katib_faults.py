@@ -2,6 +2,7 @@
 once. Written for katib.py."""
 import os
 import random
+import signal
 import sys
 import time
 
@@ -75,6 +76,24 @@ def lost_replies(manager):
     fault = each_once(manager.rows(trial), 2000)
     check(f"{trial}: {proxy.lost} answers lost, each row once", code == 0 and proxy.lost >= 3 and not fault, f"exit {code}, {fault}")
     proxy.close()
+
+
+def late_commits(manager):
+    """The manager stands still for longer than a call may take, again and again, and then does all that was asked of it meanwhile."""
+    trial = f"late-{manager.name}"
+    with Pod(trial) as pod:
+        trainer = pod.train(feeder(pod, 2000, 6))
+        (pod.folder / "go").touch()
+        collector = collect(pod, manager, trial, TACHO, "TEXT", ["--report", "100ms", "--rpc-timeout", "500ms"])
+        for _ in range(3):
+            time.sleep(0.5)
+            manager.process.send_signal(signal.SIGSTOP)
+            time.sleep(1.2)
+            manager.process.send_signal(signal.SIGCONT)
+        trainer.wait(60)
+        code = collector.wait(120)
+    fault = each_once(manager.rows(trial), 2000)
+    check(f"{trial}: stood still 3 times, each row once", code == 0 and not fault, f"exit {code}, {fault}")
 
 
 def many_rows(manager):
