@@ -23,7 +23,8 @@ class Shown:
     def __init__(self, words, env):
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 200, 0, 0))
-        self.process = subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, env={**env, "TERM": "xterm-256color"}, start_new_session=True)
+        self.process = subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, env={**env, "TERM": "xterm-256color"}, start_new_session=True,
+                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))  # its own: who is not in front gets no keys
         os.close(slave)
 
     def read_for(self, seconds):
@@ -31,13 +32,16 @@ class Shown:
         end, count = time.monotonic() + seconds, 0
         while (left := end - time.monotonic()) > 0:
             if select.select([self.master], [], [], left)[0]:
-                count += len(os.read(self.master, 1 << 16))
+                try:
+                    count += len(os.read(self.master, 1 << 16))
+                except OSError:  # it has ended
+                    break
         return count
 
     def end(self):
         os.write(self.master, b"q")
-        self.read_for(0.5)
-        self.process.wait()
+        while self.process.poll() is None:  # it may wait for a reader
+            self.read_for(0.1)
         os.close(self.master)
 
 

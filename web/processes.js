@@ -45,7 +45,7 @@ class Processes {
     const scroll = make('div', 'scroll');
     scroll.tabIndex = 0;
     scroll.setAttribute('role', 'region');
-    scroll.setAttribute('aria-label', 'Processes');
+    scroll.setAttribute('aria-label', 'Processes of ' + run.id);
     // What the bars begin and end with.
     this.first = make('span');
     this.last = make('span');

@@ -1,11 +1,45 @@
 #include "report/page/page_marks.h"
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
 #include "base/page_text.h"
 
 namespace tacho {
 namespace {
 
 constexpr size_t kMostShown = 400, kLongestName = 80;
+
+double length_of(const PagePhase& phase) {
+  const double length = phase.ended - phase.started;
+  return std::isfinite(length) ? length : 0;
+}
+
+// The longest phases, which are those that can be seen, in their order.
+void keep_longest(std::vector<PagePhase>& phases) {
+  if (phases.size() <= kMostShown) return;
+  std::vector<double> lengths;
+  for (const PagePhase& phase : phases) lengths.push_back(length_of(phase));
+  const auto last = lengths.begin() + kMostShown - 1;
+  std::nth_element(lengths.begin(), last, lengths.end(), std::greater<>());
+  const double least = *last;
+  const auto longer = [&](const PagePhase& phase) { return length_of(phase) > least; };
+  auto equals = kMostShown - static_cast<size_t>(std::count_if(phases.begin(), phases.end(), longer));
+  std::erase_if(phases, [&](const PagePhase& phase) {
+    if (longer(phase)) return false;
+    const bool kept = equals > 0 && length_of(phase) == least;
+    equals -= kept ? 1 : 0;
+    return !kept;
+  });
+}
+
+// Of so many as many as there is room for, at even distances.
+void keep_some(std::vector<PagePoint>& points) {
+  if (points.size() <= kMostShown) return;
+  for (size_t i = 1; i < kMostShown; ++i) points[i] = points[i * points.size() / kMostShown];
+  points.resize(kMostShown);
+}
 
 }  // namespace
 
@@ -27,13 +61,10 @@ PageMarks page_marks(const Run& run, const Marks& marks, const std::vector<Phase
   }
   for (const Mark& mark : marks.marks)
     if (mark.event == MarkEvent::point) page.points.push_back({page_text(mark.name, kLongestName), mark.time_s});
-  const auto shorten = [&](auto& list) {
-    if (list.size() <= kMostShown) return;
-    page.left_out += static_cast<int64_t>(list.size() - kMostShown);
-    list.resize(kMostShown);
-  };
-  shorten(page.phases);
-  shorten(page.points);
+  const size_t all = page.phases.size() + page.points.size();
+  keep_longest(page.phases);
+  keep_some(page.points);
+  page.left_out = static_cast<int64_t>(all - page.phases.size() - page.points.size());
   return page;
 }
 

@@ -162,6 +162,23 @@ TEST(PageMarks, AMillionAreAtMostSoMany) {
   EXPECT_GT(page.left_out, 9000);
 }
 
+TEST(PageMarks, OfManyTheLongestArePicked) {
+  tacho::Run run;
+  for (int i = 0; i < 3000; ++i) {
+    Phase phase;
+    phase.name = "p" + std::to_string(i);
+    phase.started_s = 10 * i;
+    phase.ended_s = 10 * i + (i % 1000 == 999 ? 9 : i == 7 ? std::nan("") : 1);
+    run.phases.push_back(phase);
+  }
+  const PageMarks page = page_marks(run, {}, {});
+  ASSERT_EQ(page.phases.size(), 400u);
+  EXPECT_EQ(page.left_out, 2600);
+  EXPECT_EQ(page.phases[0].name, "p0");
+  EXPECT_EQ(page.phases[397].name, "p999");
+  EXPECT_EQ(page.phases[399].name, "p2999");
+}
+
 TEST(PageMarks, OfAnybodysFolderButNoLinkAndNoPipe) {
   const TempDir dir;
   EXPECT_TRUE(look_at_marks(dir.path()).marks.empty());
