@@ -37,9 +37,8 @@ constexpr auto kSuggestions = std::to_array<Suggestion>({
      "one thread does the work: run parts beside each other, or take a faster core; more cores do not help"},
     {"waiting", "sleep", "it sleeps on purpose: look at its timers and polls; no machine makes that faster"},
     {"waiting", "pipe",
-     "it waits for what another process or thread of it sends: look at that one; of a data loader more workers, or "
-     "less "
-     "work for each item"},
+     "it waits for what another process or thread sends it: look at that one (a data loader: more workers, or less "
+     "work for each item)"},
     {"waiting", "child", "it waits for its children, which do not run either: look at what they wait for"},
     {"waiting", "idle", "its threads have nothing to do: look at who should give them work"},
     {"waiting", "", "it hardly runs: look at what it waits for before choosing a larger machine"},
