@@ -198,6 +198,7 @@ def test_pure_python(monkeypatch):
     with ResourceTracker(interval=0.05) as t:
         t.wait_for_samples(2)
     assert t.snapshot()["metadata"]["resource_tracker"]["implementation"] == "procfs"
+    assert "no charts here" in t.report()
     assert t.stats()["process_memory_mib"]["max"] > 5
     assert t.get_combined_metrics().columns[-1] == "process_gpu_utilized"
     assert "Finished" in t.report()

@@ -347,16 +347,19 @@ def test_imports_nothing_heavy(python):
 def test_interrupted(python):
     """Ctrl-C: the command ends, and its record is whole."""
     done = python("""
-        import os, signal, threading, tacho
-        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        import os, signal, threading, time, tacho
+        def interrupt():
+            while not tacho.runs():
+                time.sleep(0.05)
+            time.sleep(0.2)
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt).start()
         try:
             tacho.run(["sleep", "30"])
         except KeyboardInterrupt:
             print("interrupted", tacho.load().state)
         """)
     assert done.stdout == "interrupted failed\n"
-
-
 
 
 @pytest.mark.parametrize("name", ["run.json", "metrics.csv", "processes.csv", "marks.csv"])

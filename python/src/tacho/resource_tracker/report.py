@@ -6,6 +6,8 @@ from html import escape
 from typing import Any, Dict, Mapping, Optional
 
 _CARD_LENGTH = 100_001
+BARE_PAGE = ("<!DOCTYPE html><html><head><meta charset=utf-8><title>tacho</title></head><body><p>There are no charts here: they are drawn by "
+             "the program tacho, from one sample on.</p></body></html>")
 
 
 class Report(str):

@@ -19,7 +19,7 @@ from .cloud_info import ask_early, get_cloud_info
 from .column_maps import PROCESS_COLUMNS, SYSTEM_COLUMNS
 from .helpers import aggregate_stats, cleanup_files
 from .keeper import get_instance_price, get_recommended_cloud_servers
-from .report import Report, dress, recommend
+from .report import BARE_PAGE, Report, dress, recommend
 from .sentinel_api import RunStatus, cloud_facts, host_facts
 from .server_info import get_server_info, guess_allocation
 from .streaming import StreamingManager
@@ -322,7 +322,7 @@ class ResourceTracker:
                 return self._recording.run().report()
             except (RuntimeError, OSError) as error:
                 logger.debug("no page by the program: %s", error)
-        return "<!DOCTYPE html><html><head><title>tacho</title></head><body></body></html>"
+        return BARE_PAGE
 
     def _cost(self, server: Mapping[str, Any]) -> Optional[str]:
         price = server.get("min_price_ondemand") or server.get("min_price")
