@@ -91,7 +91,7 @@ Status SpoolRun::seal_whole_rows(const OwnedFolder& folder, const std::string& n
   // A full disk has no room for the copy: another one may.
   for (const std::string& other : overflow_targets()) {
     if (sealed || other == folder.path()) continue;
-    if (const auto place = make_overflow(other)) sealed = seal_as(*place, sealed_name, seal, text);
+    if (const auto place = make_further(other)) sealed = seal_as(*place, sealed_name, seal, text);
     stays = false;  // once more in here it would be sent once more
   }
   if (!sealed) return sealed;

@@ -12,10 +12,14 @@
 #include "base/crc32c.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "base/units.h"
+#include "os/clock.h"
 #include "spool/overflows.h"
 
 namespace tacho {
 namespace {
+
+constexpr int64_t kLookAgain_ns = kNsPerSec / 2;
 
 Error damaged(const Segment& segment) {
   return {Code::invalid, "a spool segment is damaged: its checksum is wrong", segment.path,
@@ -124,11 +128,12 @@ Status SpoolRun::write_newest(std::string_view name, std::string_view json) cons
   places.insert(places.begin(), folder_);
   Status status = ok();
   for (size_t i = 0; i < places.size(); ++i) {
-    const auto folder = i == 0 ? place(folder_) : make_overflow(places[i]);
+    const auto folder = i == 0 ? place(folder_) : make_further(places[i]);
     if (!folder && i > 0) continue;
     status = folder ? folder->write_atomically(name, json, true, kSpoolFileMode) : Status(folder.error());
     if (!status) continue;
     folder->sync();
+    if (has_no_further()) return ok();
     for (size_t k = i + 1; k < places.size(); ++k)
       if (const auto further = open_overflow(places[k])) further->remove_file(name);
     return ok();
@@ -150,9 +155,19 @@ std::vector<std::string> SpoolRun::roots() const {
 
 std::vector<std::string> SpoolRun::folders() const {
   std::vector<std::string> all{folder_};
+  if (has_no_further()) return all;
   for (std::string& target : overflow_targets())
     if (open_overflow(target)) all.push_back(std::move(target));
+  none_until_ns_ = all.size() == 1 ? system_clock().monotonic_ns() + kLookAgain_ns : 0;
   return all;
+}
+
+// Nobody else makes one while we hold the run. Looked for again all the same: its disk may come back.
+bool SpoolRun::has_no_further() const { return lock_ && system_clock().monotonic_ns() < none_until_ns_; }
+
+Result<OwnedFolder> SpoolRun::make_further(const std::string& path) const {
+  none_until_ns_ = 0;
+  return make_overflow(path);
 }
 
 std::vector<Segment> SpoolRun::sealed() const {

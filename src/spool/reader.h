@@ -94,6 +94,8 @@ class SpoolRun {
   Result<OwnedFolder> place(const std::string& folder) const;  // one of folders()
   std::vector<std::string> folders() const;
   std::vector<std::string> overflow_targets() const;  // also those that are not made yet
+  bool has_no_further() const;                        // of folders(), but the first
+  Result<OwnedFolder> make_further(const std::string& path) const;
   Status write_newest(std::string_view name, std::string_view json) const;
   Result<std::string> newest(std::string_view name) const;
   Status recover_in(const OwnedFolder& folder, std::string_view form, std::vector<Torn>& torn) const;
@@ -106,6 +108,7 @@ class SpoolRun {
 
   std::string folder_;
   mutable OwnedFolder root_, main_;  // root_ is none where that folder is not ours: a run may be copied anywhere
+  mutable int64_t none_until_ns_ = 0;
   Fd lock_;
 };
 
