@@ -1,16 +1,21 @@
 #include "procfs/thread_files.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace tacho {
 namespace {
 
 bool parse_hex(std::string_view word, uint64_t& value) {
-  if (!word.starts_with("0x")) return false;
-  const char* const end = word.data() + word.size();
-  const auto [stop, error] = std::from_chars(word.data() + 2, end, value, 16);
-  return error == std::errc{} && stop == end;
+  constexpr size_t kMostDigits = 16;
+  if (!word.starts_with("0x") || word.size() < 3 || word.size() > 2 + kMostDigits) return false;
+  uint64_t result = 0;
+  for (const char c : word.substr(2)) {
+    const bool is_letter = c >= 'a' && c <= 'f';
+    if (!is_letter && !is_digit(c)) return false;
+    result = result << 4 | static_cast<uint64_t>(is_letter ? c - 'a' + 10 : c - '0');
+  }
+  value = result;
+  return true;
 }
 
 }  // namespace
