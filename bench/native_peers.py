@@ -27,7 +27,7 @@ def rust_client(folder):
 
 def prmon():
     path = os.environ.get("TACHO_BENCH_PRMON") or shutil.which("prmon")
-    return (path, None) if path else (None, "no package registry has it; build it from its source and name it by TACHO_BENCH_PRMON")
+    return (path, None) if path else (None, "no package registry has it; build it from its source (docs/benchmarks.md) and name it by TACHO_BENCH_PRMON")
 
 
 def find(folder):

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 namespace tacho {
 namespace {
@@ -19,11 +20,11 @@ constexpr auto kTens = [] {
   return tens;
 }();
 
-// At least 1; of numbers below 10^18.
+// Of numbers from 1 to below 10^18.
 size_t count_digits(uint64_t value) {
   // 1233 / 4096 is the decimal logarithm of 2, as nearly as is needed.
-  const auto guess = static_cast<size_t>(std::bit_width(value | 1) * 1233 >> 12);
-  return guess + (value >= kTens[guess] ? 1 : 0) + (guess == 0 && value == 0 ? 1 : 0);
+  const auto guess = static_cast<size_t>(std::bit_width(value) * 1233 >> 12);
+  return guess + (value >= kTens[guess] ? 1 : 0);
 }
 
 // Scaled to a whole number, as nearly every cell can be: several times cheaper than the general conversion.
@@ -43,19 +44,38 @@ char* write_general(char* at, double value, int decimals) {
   return error == std::errc{} ? end : at;
 }
 
+constexpr auto kPairs = [] {
+  std::array<char, 200> pairs{};
+  for (size_t i = 0; i < 100; ++i) {
+    pairs[2 * i] = static_cast<char>('0' + i / 10);
+    pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
+  }
+  return pairs;
+}();
+
+char* put_pair_before(char* end, uint64_t below_hundred) {
+  std::memcpy(end - 2, &kPairs[2 * below_hundred], 2);
+  return end - 2;
+}
+
 // 12345 with 3 decimals is 12.345.
 char* write_scaled(char* at, int64_t value, int decimals) {
+  // Most cells of a job that rests.
+  if (value == 0) {
+    std::memcpy(at, "0.000000", 8);
+    return at + (decimals > 0 ? 2 + decimals : 1);
+  }
   if (value < 0) *at++ = '-';
   uint64_t rest = value < 0 ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
   const auto places = static_cast<size_t>(decimals);
   char* const end = at + std::max(count_digits(rest), places + 1) + (places > 0 ? 1 : 0);
   char* digit = end;
-  for (size_t i = 0; i < places; ++i, rest /= 10) *--digit = static_cast<char>('0' + rest % 10);
+  for (size_t i = 1; i < places; i += 2, rest /= 100) digit = put_pair_before(digit, rest % 100);
+  if (places % 2 != 0) *--digit = static_cast<char>('0' + rest % 10), rest /= 10;
   if (places > 0) *--digit = '.';
-  do {
-    *--digit = static_cast<char>('0' + rest % 10);
-    rest /= 10;
-  } while (rest != 0);
+  for (; rest >= 100; rest /= 100) digit = put_pair_before(digit, rest % 100);
+  if (rest >= 10) put_pair_before(digit, rest);
+  else *--digit = static_cast<char>('0' + rest);
   return end;
 }
 

@@ -1,5 +1,6 @@
 #include "base/writer.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -9,10 +10,29 @@
 
 namespace tacho {
 
+namespace {
+
+constexpr size_t kLongestInteger = 24;
+
+// How many bytes at its start stand for themselves between the quotes of JSON.
+size_t plain_length(std::string_view text) {
+  const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; };
+  return static_cast<size_t>(std::find_if_not(text.begin(), text.end(), is_plain) - text.begin());
+}
+
+}  // namespace
+
+void Writer::grow(size_t bytes) {
+  const size_t capacity = std::max(size_ + bytes, 2 * capacity_);
+  std::unique_ptr<char[]> larger(new char[capacity]);  // NOLINT(modernize-avoid-c-arrays)
+  if (size_ > 0) std::memcpy(larger.get(), text_.get(), size_);
+  text_ = std::move(larger);
+  capacity_ = capacity;
+}
+
 void Writer::put_int(int64_t value) {
-  std::array<char, 24> digits;
-  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error == std::errc{}) text_.append(digits.data(), end);
+  char* const at = room_for(kLongestInteger);
+  size_ += static_cast<size_t>(std::to_chars(at, at + kLongestInteger, value).ptr - at);
 }
 
 double as_fixed(double value, int decimals) {
@@ -23,8 +43,8 @@ double as_fixed(double value, int decimals) {
 }
 
 void Writer::put_fixed(double value, int decimals) {
-  std::array<char, kLongestFixed> room;
-  text_.append(room.data(), write_fixed(room.data(), value, decimals));
+  char* const at = room_for(kLongestFixed);
+  size_ += static_cast<size_t>(write_fixed(at, value, decimals) - at);
 }
 
 void JsonWriter::indent() {
@@ -74,7 +94,11 @@ JsonWriter& JsonWriter::key(std::string_view name) {
 JsonWriter& JsonWriter::value(std::string_view text) {
   separate();
   out_.put('"');
-  for (size_t i = 0; i < text.size(); ++i) {
+  for (size_t i = 0;; ++i) {
+    const size_t plain = plain_length(text.substr(i));
+    out_.put(text.substr(i, plain));
+    i += plain;
+    if (i == text.size()) break;
     const char c = text[i];
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
@@ -89,8 +113,6 @@ JsonWriter& JsonWriter::value(std::string_view text) {
       out_.put("\\u00");
       out_.put(kHex[byte >> 4]);
       out_.put(kHex[byte & 15]);
-    } else if (byte < 0x80) {
-      out_.put(c);
     } else if (const size_t length = utf8_length(text.substr(i)); length > 0) {
       out_.put(text.substr(i, length));
       i += length - 1;

@@ -1,9 +1,13 @@
 // Writer appends text and numbers to a buffer that is kept, so that a steady tick formats its rows without
 // allocating. JsonWriter puts commas, quotes and escapes on top. Not thread-safe.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tacho {
 
@@ -12,20 +16,44 @@ double as_fixed(double value, int decimals);
 
 class Writer {
  public:
-  explicit Writer(size_t capacity = 4096) { text_.reserve(capacity); }
-  void clear() { text_.clear(); }  // keeps the memory
-  std::string_view view() const { return text_; }
-  void put(char c) { text_ += c; }
-  void put(std::string_view text) { text_ += text; }
-  void put_spaces(size_t count) { text_.append(count, ' '); }
+  explicit Writer(size_t capacity = 4096) { grow(capacity); }
+  Writer(Writer&& other) noexcept { *this = std::move(other); }
+  Writer& operator=(Writer&& other) noexcept {
+    text_.swap(other.text_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+    return *this;
+  }
+
+  void clear() { size_ = 0; }  // keeps the memory
+  std::string_view view() const { return {text_.get(), size_}; }
+  void put(char c) {
+    *room_for(1) = c;
+    ++size_;
+  }
+  void put(std::string_view text) {
+    if (text.empty()) return;
+    std::memcpy(room_for(text.size()), text.data(), text.size());
+    size_ += text.size();
+  }
+  void put_spaces(size_t count) {
+    std::memset(room_for(count), ' ', count);
+    size_ += count;
+  }
   void put_int(int64_t value);
   // Fixed notation with exactly `decimals` digits; NaN and infinities write nothing.
   void put_fixed(double value, int decimals);
 
  private:
-  void put_scaled(int64_t value, int decimals);
+  // Where the next bytes go. A row is many small pieces: none of them is worth a call.
+  char* room_for(size_t bytes) {
+    if (capacity_ - size_ < bytes) grow(bytes);
+    return text_.get() + size_;
+  }
+  void grow(size_t bytes);
 
-  std::string text_;
+  std::unique_ptr<char[]> text_;  // NOLINT(modernize-avoid-c-arrays): not filled with zeros first
+  size_t size_ = 0, capacity_ = 0;
 };
 
 // Nested objects and arrays; the caller closes what it opens.

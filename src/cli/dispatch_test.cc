@@ -64,7 +64,8 @@ TEST(Dispatch, UnknownSubcommandsNameTheNearestAndTheWayToRun) {
   EXPECT_EQ(call({"wtach"}).err,
             "tacho: unknown subcommand wtach; did you mean watch? (to record a command: tacho run -- wtach)\n");
   EXPECT_EQ(call({"sleep", "5"}).err.find("to record a command: tacho run -- sleep") != std::string::npos, true);
-  EXPECT_EQ(call({"rn", "-i", "1", "--", "true"}).err, "tacho: unknown subcommand: rn (write tacho run -i 1 -- true)\n");
+  EXPECT_EQ(call({"rn", "-i", "1", "--", "true"}).err,
+            "tacho: unknown subcommand: rn (write tacho run -i 1 -- true)\n");
   EXPECT_EQ(call({"hiddn"}).err.find("hidden"), std::string::npos);
 }
 

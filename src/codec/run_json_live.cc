@@ -107,8 +107,10 @@ double mean_between(const Statistics& statistics, int decimals) {
   static constexpr double kScales[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
   const double scale = kScales[std::clamp(decimals, 0, 6)];
   double mean = statistics.mean;
-  if (mean < std::round(statistics.min * scale) / scale) mean = std::round(statistics.min * scale) / scale;
-  if (mean > std::round(statistics.max * scale) / scale) mean = std::round(statistics.max * scale) / scale;
+  // Rounding moves an extreme by half a step at the most.
+  const double step = 1 / scale;
+  if (mean < statistics.min + step) mean = std::max(std::round(statistics.min * scale) / scale, mean);
+  if (mean > statistics.max - step) mean = std::min(std::round(statistics.max * scale) / scale, mean);
   return mean;
 }
 

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <random>
 
+#include "codec/run_json_parts.h"
 #include "support/sample_run.h"
 
 namespace tacho {
@@ -203,6 +207,26 @@ TEST(RunJson, AnyBytesInAnyTextAreValidJson) {
   EXPECT_EQ(json["command"][4], "cut\xef\xbf\xbd\xef\xbf\xbd");
   EXPECT_EQ(json["command"][5], "\xf0\x9f\x98\x80");
   EXPECT_EQ(json["metadata"]["job_name"], std::string("nul\0here", 8));
+}
+
+// Against the plain rule: not below the smallest value nor above the largest, both as they are printed.
+TEST(RunJson, AMeanLiesBetweenTheExtremesAsTheyArePrinted) {
+  std::mt19937_64 random(29);
+  for (int round = 0; round < 20000; ++round) {
+    const int decimals = static_cast<int>(random() % 7);
+    const double scale = std::pow(10, decimals);
+    const auto near_step = [&] { return static_cast<double>(random() % 4000) / 1000 / scale; };
+    Statistics statistics;
+    statistics.min = static_cast<double>(random() % 1000) + near_step();
+    statistics.max = statistics.min + (random() % 3 == 0 ? 0 : random() % 3 == 0 ? 50 : near_step());
+    statistics.mean = std::clamp(statistics.min + near_step(), statistics.min, statistics.max);
+    double expected = statistics.mean;
+    const double low = std::round(statistics.min * scale) / scale, high = std::round(statistics.max * scale) / scale;
+    if (expected < low) expected = low;
+    if (expected > high) expected = high;
+    ASSERT_EQ(mean_between(statistics, decimals), expected) << statistics.min << " " << statistics.max;
+  }
+  EXPECT_TRUE(std::isnan(mean_between(Statistics{}, 2)));
 }
 
 TEST(RunJson, NothingKnownIsStillAWholeDocument) {

@@ -28,7 +28,9 @@ Energy energy_of(std::vector<double> cells, const std::string& mode, std::option
   tacho::Run run;
   run.mode = mode;
   run.energy.carbon_intensity = intensity;
-  fill_energy(run, summary, "nvml");
+  EnergyKeeper keeper;
+  keeper.begin(summary.schema());
+  keeper.update(run, summary, "nvml");
   return run.energy;
 }
 

@@ -20,12 +20,6 @@ int64_t oom_kills(const Roots& roots) {
   return text ? parse_keyed(*text, "oom_kill").value_or(-1) : -1;
 }
 
-std::optional<double> sum_of(const Summary& summary, size_t column) {
-  const Statistics statistics = summary.column(column);
-  if (column == 0 || statistics.rows == 0) return std::nullopt;
-  return statistics.sum;
-}
-
 // From when on the inherited clock knows, and what of it is an estimate.
 std::string about_clock(const ProcessTree& tree) {
   Writer text;
@@ -103,6 +97,7 @@ void fill_outcome(Run& run, const Job& job, int exit_status) {
 }
 
 void TotalsKeeper::begin(const Schema& schema) {
+  energy_.begin(schema);
   user_ = place_of(schema, "process_utime");
   system_ = place_of(schema, "process_stime");
   memory_ = place_of(schema, "process_memory_mib");
@@ -113,12 +108,13 @@ void TotalsKeeper::begin(const Schema& schema) {
 
 void TotalsKeeper::update(Run& run, const Summary& summary, const ProcessTree* tree,
                           const ProbeContext& context) const {
+  energy_.update(run, summary, context.gpu_energy_method);
   if (tree == nullptr) return;
   Totals& totals = run.totals;
-  totals.cpu_user_s = sum_of(summary, user_);
-  totals.cpu_system_s = sum_of(summary, system_);
-  totals.io_read_bytes = whole(sum_of(summary, read_));
-  totals.io_write_bytes = whole(sum_of(summary, write_));
+  totals.cpu_user_s = summary.sum(user_);
+  totals.cpu_system_s = summary.sum(system_);
+  totals.io_read_bytes = whole(summary.sum(read_));
+  totals.io_write_bytes = whole(summary.sum(write_));
   totals.processes_seen = tree->processes_seen();
   fill_from_tree(totals, *tree);
   const int64_t largest = tree->largest_process_bytes();

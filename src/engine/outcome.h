@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "engine/energy.h"
 #include "job/job.h"
 #include "model/row.h"
 #include "model/run.h"
@@ -28,7 +29,7 @@ class OomWatch {
 // How the job ended; exit_status is what tacho will end with.
 void fill_outcome(Run& run, const Job& job, int exit_status);
 
-// Totals, peaks and methods as they stand after each row, so that run.json has them also when tacho is killed.
+// Totals, peaks, energy and methods as they stand after each row, so that run.json has them also when tacho is killed.
 class TotalsKeeper {
  public:
   void begin(const Schema& schema);
@@ -37,6 +38,7 @@ class TotalsKeeper {
   void close(Run& run, Summary& summary, const ProcessTree* tree, ProbeContext& context) const;
 
  private:
+  EnergyKeeper energy_;
   size_t user_ = 0, system_ = 0, memory_ = 0, read_ = 0, write_ = 0, cgroup_peak_ = 0;  // 0: no such column
 };
 

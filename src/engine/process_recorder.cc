@@ -142,17 +142,17 @@ void ProcessRecorder::passed(const TaskExit& exit) {
 }
 
 Status ProcessRecorder::tick(bool closing) {
-  const int64_t now_ns = system_clock().monotonic_ns();
   take_vram();
   read_peaks();
-  for (Member& member : tree_.observed_members()) look_at(member, now_ns);
+  const Now now{system_clock().monotonic_ns(), now_ms()};
+  for (Member& member : tree_.observed_members()) look_at(member, now);
   if (closing) return ok();  // finish() writes it all
   const Status written = file_.flush();
   if (written && file_.is_long()) return report(file_.shorten(living()));
   return report(written);
 }
 
-void ProcessRecorder::look_at(Member& member, int64_t now_ns) {
+void ProcessRecorder::look_at(Member& member, const Now& now) {
   ProcessRecord& record = member.record;
   if (member.zombie() && record.ended_ms == 0) record.ended_ms = ended_ms(member);
   const bool renamed = member.take_renamed();
@@ -161,10 +161,10 @@ void ProcessRecorder::look_at(Member& member, int64_t now_ns) {
     record.peak_bytes = ProcessRecord::kUnknown;
     if (!member.zombie()) read_peak(member);
   }
-  const int64_t age_ns = (now_ms() - record.started_ms) * kNsPerMs;
-  const bool is_old = now_ns - member.told_ns >= std::max(kFirstUpdateNs, age_ns / kUpdateShare);
+  const int64_t age_ns = (now.realtime_ms - record.started_ms) * kNsPerMs;
+  const bool is_old = now.monotonic_ns - member.told_ns >= std::max(kFirstUpdateNs, age_ns / kUpdateShare);
   if (!renamed && !is_old) return;
-  member.told_ns = now_ns;
+  member.told_ns = now.monotonic_ns;
   const int64_t told_cpu_ns = record.cpu_ns;
   fill_usage(member);
   if (options_.hide_pids) return;
@@ -193,7 +193,8 @@ void ProcessRecorder::read_peaks() {
   const size_t most = members.size() / kPeakShare + 1;
   size_t read = 0;
   for (size_t i = 0; i < members.size() && read < most; ++i) {
-    Member& member = members[next_peak_++ % members.size()];
+    if (next_peak_ >= members.size()) next_peak_ = 0;
+    Member& member = members[next_peak_++];
     if (member.zombie() || member.faults() == member.peak_faults) continue;
     read_peak(member);
     ++read;

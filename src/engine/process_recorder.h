@@ -45,7 +45,10 @@ class ProcessRecorder final : public ProcessObserver {
   bool is_first(const Member& member) const { return earliest_ms_ > 0 && member.pid() == tree_.root(); }
   std::string command_of(const Member& member) const;
   void fill_usage(Member& member) const;
-  void look_at(Member& member, int64_t now_ns);
+  struct Now {
+    int64_t monotonic_ns, realtime_ms;
+  };
+  void look_at(Member& member, const Now& now);
   void take_vram();
   void read_peaks();
   void read_peak(Member& member);

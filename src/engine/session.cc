@@ -10,7 +10,6 @@
 #include "discover/cgroups.h"
 #include "discover/host.h"
 #include "engine/deliverer.h"
-#include "engine/energy.h"
 #include "engine/live_panel.h"
 #include "engine/outcome.h"
 #include "engine/outputs.h"
@@ -161,7 +160,7 @@ Status Session::prepare() {
     if (schema[i].name == "process_pid") hidden_cell_ = i;
   summary_.begin(schema);
   verdict_ = VerdictFold(schema);
-  totals_.begin(sampler_->schema());
+  totals_.begin(schema);
   if (Status status = outputs_.open_run_store(settings_, run_, summary_); !status) return status;
   if (run_.id.empty()) run_.id = make_run_id(clock_.realtime_ns());
   record_.open(settings_, outputs_.store_folder(), run_, tree_.get(), context_);
@@ -303,7 +302,6 @@ void Session::write_row(bool closing) {
   summary_.add(row_);
   add_to_verdict();
   totals_.update(run_, summary_, tree_.get(), context_);
-  fill_energy(run_, summary_, context_.gpu_energy_method);
   // The GPU driver may take a while to answer.
   if (closing || (!run_.host.host_gpu_count && row_.index % 8 == 1)) {
     sampler_->fill_host(run_);

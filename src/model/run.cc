@@ -4,8 +4,8 @@
 
 namespace tacho {
 
-bool is_hidden(const Run& run, std::string_view field) {
-  return std::find(run.hidden.begin(), run.hidden.end(), field) != run.hidden.end();
+bool is_among(const std::vector<std::string>& fields, std::string_view field) {
+  return std::find(fields.begin(), fields.end(), field) != fields.end();
 }
 
 }  // namespace tacho

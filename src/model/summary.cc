@@ -68,6 +68,11 @@ Statistics Summary::column(size_t index) const {
   return result;
 }
 
+std::optional<double> Summary::sum(size_t place) const {
+  if (place == 0 || place >= folds_.size() || folds_[place].rows == 0) return std::nullopt;
+  return folds_[place].sum;
+}
+
 Statistics Summary::column(std::string_view name) const {
   for (size_t i = 0; i < schema_.size(); ++i)
     if (schema_[i].name == name) return column(i);

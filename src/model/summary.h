@@ -25,6 +25,8 @@ class Summary {
   // Of the timestamp (cell 0) only sum, which is the duration in seconds, and rows are filled.
   Statistics column(size_t index) const;
   Statistics column(std::string_view name) const;  // all absent when there is no such column
+  // By the place of a column: nothing where there is none (0), or no row had a value.
+  std::optional<double> sum(size_t place) const;
   int64_t rows() const { return rows_; }
   double duration_s() const { return duration_s_; }
 

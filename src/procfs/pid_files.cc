@@ -1,11 +1,16 @@
 #include "procfs/pid_files.h"
 
+#include <cstring>
+
 namespace tacho {
 
 bool parse_pid_stat(std::string_view text, PidStat& out) {
   const size_t open = text.find('(');
-  const size_t close = text.rfind(')');
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return false;
+  // rfind() looks at one byte after another, and the bracket is at the other end.
+  const void* const bracket = text.empty() ? nullptr : ::memrchr(text.data(), ')', text.size());
+  if (open == std::string_view::npos || bracket == nullptr) return false;
+  const auto close = static_cast<size_t>(static_cast<const char*>(bracket) - text.data());
+  if (close < open) return false;
   int64_t value = 0;
   Scanner head(text.substr(0, open));
   if (!head.number(value)) return false;

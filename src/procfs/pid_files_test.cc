@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <iterator>
+#include <random>
+#include <string>
+
 namespace tacho {
 namespace {
 
@@ -44,6 +49,47 @@ TEST(PidStat, ReadsFromTheLastBracket) {
   EXPECT_EQ(stat.threads, 2);
   EXPECT_EQ(stat.start_time, 99u);
   EXPECT_EQ(stat.rss_pages, 25);
+}
+
+// Any names, any numbers, against sscanf behind the last bracket.
+TEST(PidStat, ReadsAsSscanfDoes) {
+  std::mt19937_64 random(23);
+  for (int round = 0; round < 2000; ++round) {
+    std::string name;
+    for (size_t i = random() % 16; i > 0; --i) name += "ab() \t\n:0"[random() % 9];
+    std::string text = std::to_string(random() % 4'000'000) + " (" + name + ") ";
+    text += "RSDZTtXI"[random() % 8];
+    std::array<unsigned long long, 50> fields{};
+    for (size_t i = 4; i < fields.size(); ++i) {
+      fields[i] = (random() >> 2) >> random() % 62;
+      if (i == 4 || i == 5 || i == 6) fields[i] %= 4'000'000;
+      text += ' ' + std::to_string(fields[i]);
+    }
+    text += '\n';
+    PidStat stat;
+    ASSERT_TRUE(parse_pid_stat(text, stat)) << text;
+    EXPECT_EQ(stat.comm, name);
+    EXPECT_EQ(stat.ppid, static_cast<pid_t>(fields[4]));
+    EXPECT_EQ(stat.session, static_cast<pid_t>(fields[6]));
+    const int64_t read[] = {stat.minor_faults, stat.child_minor_faults,
+                            stat.major_faults, stat.child_major_faults,
+                            stat.utime,        stat.stime,
+                            stat.cutime,       stat.cstime,
+                            stat.threads,      stat.virtual_bytes,
+                            stat.rss_pages,    stat.blkio_ticks};
+    const size_t places[] = {10, 11, 12, 13, 14, 15, 16, 17, 20, 23, 24, 42};
+    for (size_t i = 0; i < std::size(places); ++i)
+      EXPECT_EQ(read[i], static_cast<int64_t>(fields[places[i]])) << places[i] << ": " << text;
+    EXPECT_EQ(stat.start_time, fields[22]);
+    EXPECT_EQ(stat.stack_start, fields[28]);
+    EXPECT_EQ(stat.ignored, fields[33]);
+  }
+}
+
+TEST(PidStat, NeedsBothBracketsInTheirOrder) {
+  PidStat stat;
+  for (const char* text : {"", "7", "7 (a S 1 2 3", "7 a) S 1 2 3", "7 )a( S 1 2 3", "7 (a) SS 1 2 3", "7 (a)"})
+    EXPECT_FALSE(parse_pid_stat(text, stat)) << text;
 }
 
 }  // namespace

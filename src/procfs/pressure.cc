@@ -18,6 +18,16 @@ void parse_average(std::string_view line, int64_t& hundredths) {
     hundredths = std::min<int64_t>(whole, 1000) * 100 + (digits[0] - '0') * 10 + (digits[1] - '0');
 }
 
+// The last of a line, as all kernels write it; elsewhere it would be found as well.
+void parse_total(std::string_view line, int64_t& us) {
+  constexpr std::string_view kKey = " total=";
+  const size_t last = line.rfind('=');
+  if (last == std::string_view::npos) return;
+  const bool is_last = line.substr(0, last + 1).ends_with(kKey);
+  const size_t at = is_last ? last + 1 - kKey.size() : line.find(kKey);
+  if (at != std::string_view::npos) Scanner(line.substr(at + kKey.size())).number(us);
+}
+
 }  // namespace
 
 Pressure parse_pressure(std::string_view text) {
@@ -28,10 +38,7 @@ Pressure parse_pressure(std::string_view text) {
     int64_t* const field = some ? &out.some_us : full ? &out.full_us : nullptr;
     const std::string_view line = scan.line();
     if (field != nullptr) parse_average(line, some ? out.some_avg10 : out.full_avg10);
-    constexpr std::string_view kKey = " total=";
-    const size_t at = line.find(kKey);
-    if (field == nullptr || at == std::string_view::npos) continue;
-    Scanner(line.substr(at + kKey.size())).number(*field);
+    if (field != nullptr) parse_total(line, *field);
   }
   return out;
 }

@@ -1,5 +1,7 @@
 // Scanner walks over the bytes of a kernel file: numbers, words, lines. No allocation; never reads past its end.
 #pragma once
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -21,13 +23,15 @@ class Scanner {
   // A number beyond 64 bits is cut at its largest value, as a counter that makes no sense must not wrap.
   bool number(uint64_t& value) {
     skip_blanks();
-    const char* const start = at_;
+    const char* at = at_;  // which need not be written back at each digit
     uint64_t result = 0;
     // Nineteen digits always fit: only the ones behind them need the check.
-    for (; at_ != end_ && is_digit(*at_) && at_ - start < 19; ++at_) result = result * 10 + digit_of(*at_);
-    if (at_ == start) return false;
-    for (; at_ != end_ && is_digit(*at_); ++at_)
-      result = result > (UINT64_MAX - digit_of(*at_)) / 10 ? UINT64_MAX : result * 10 + digit_of(*at_);
+    const char* const safe_end = at_ + std::min<ptrdiff_t>(end_ - at_, 19);
+    for (; at != safe_end && is_digit(*at); ++at) result = result * 10 + digit_of(*at);
+    if (at == at_) return false;
+    for (; at != end_ && is_digit(*at); ++at)
+      result = result > (UINT64_MAX - digit_of(*at)) / 10 ? UINT64_MAX : result * 10 + digit_of(*at);
+    at_ = at;
     value = result;
     return true;
   }
@@ -50,15 +54,16 @@ class Scanner {
   // The next run of non-blank bytes on this line.
   std::string_view word() {
     skip_blanks();
-    const char* start = at_;
-    while (at_ != end_ && *at_ != ' ' && *at_ != '\t' && *at_ != '\n') ++at_;
-    return {start, static_cast<size_t>(at_ - start)};
+    const char* const start = at_;
+    const char* at = at_;
+    while (at != end_ && !ends_word(*at)) ++at;
+    at_ = at;
+    return {start, static_cast<size_t>(at - start)};
   }
   bool skip_word() { return !word().empty(); }
   bool skip_words(int count) {
-    while (count-- > 0)
-      if (!skip_word()) return false;
-    return true;
+    for (; count > 0 && skip_word(); --count) {}
+    return count <= 0;
   }
   // Consumes text if it stands here.
   bool literal(std::string_view text) {
@@ -78,6 +83,8 @@ class Scanner {
   std::string_view rest() const { return {at_, static_cast<size_t>(end_ - at_)}; }
 
  private:
+  // Nearly every byte is told by the first comparison.
+  static bool ends_word(char c) { return static_cast<unsigned char>(c) <= ' ' && (c == ' ' || c == '\t' || c == '\n'); }
   static uint64_t digit_of(char c) { return static_cast<uint64_t>(c - '0'); }
 
   const char* at_;

@@ -130,6 +130,13 @@ TEST(PressureFile, ReadsTotals) {
   EXPECT_EQ(parse_pressure("some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n").full_us, -1);
 }
 
+TEST(PressureFile, FindsTheTotalWhereverItStands) {
+  EXPECT_EQ(parse_pressure("some avg10=0.10 total=7 avg900=0.00\n").some_us, 7);
+  EXPECT_EQ(parse_pressure("some avg10=0.10 avg60=0.00 total=7").some_us, 7);
+  EXPECT_EQ(parse_pressure("full avg10=0.10 total=8 x=\nsome avg10=0.00 total=9\n").full_us, 8);
+  EXPECT_EQ(parse_pressure("some avg10=0.10 subtotal=7\n").some_us, -1);
+}
+
 TEST(PressureFile, DamagedInputIsAbsentNotZero) {
   for (const std::string_view text : {"", "some", "some total=", "some avg10=1 total", "total=5", "full\nsome total=x"})
     EXPECT_EQ(parse_pressure(text).some_us, -1) << text;

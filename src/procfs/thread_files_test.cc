@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <random>
 #include <vector>
 
 namespace tacho {
@@ -27,8 +31,26 @@ TEST(ThreadSyscall, TheThreeForms) {
 TEST(ThreadSyscall, NothingElse) {
   ThreadSyscall call;
   for (const char* text : {"", "\n", "0", "0 0x1 0x2", "0 1 2 3 4 5 6 7 8", "x", "1 0x 0x 0x 0x 0x 0x 0x 0x",
-                           "1 0x1 0x2 0x3 0x4 0x5 0x6 0x10000000000000000 0x1", "-1", "- 0x1 0x2"})
+                           "1 0x1 0x2 0x3 0x4 0x5 0x6 0x10000000000000000 0x1", "-1", "- 0x1 0x2",
+                           "1 0x1 0x2 0x3 0x4 0x5 0x6 0x7g 0x1", "1 0x1 0x2 0x3 0x4 0x5 0x6 0x7 1"})
     EXPECT_FALSE(parse_thread_syscall(text, call)) << text;
+}
+
+TEST(ThreadSyscall, ReadsAnyNumbersAsTheyWerePrinted) {
+  std::mt19937_64 random(17);
+  for (int round = 0; round < 5000; ++round) {
+    const auto any = [&] { return static_cast<unsigned long long>(random() >> random() % 64); };
+    const unsigned long long number = any() % 500, stack = any(), counter = any();
+    const std::array<unsigned long long, 6> arguments{any(), any(), any(), any(), any(), any()};
+    char text[256];
+    std::snprintf(text, sizeof text, "%llu 0x%llx 0x%llx 0x%llx 0x%llx 0x%llx 0x%llx 0x%llx 0x%llx\n", number,
+                  arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5], stack, counter);
+    ThreadSyscall call;
+    ASSERT_TRUE(parse_thread_syscall(text, call)) << text;
+    EXPECT_EQ(call.number, static_cast<int64_t>(number));
+    EXPECT_TRUE(std::equal(arguments.begin(), arguments.end(), call.arguments.begin())) << text;
+    EXPECT_EQ(call.is_32_bit, stack != 0 && stack <= UINT32_MAX && counter <= UINT32_MAX);
+  }
 }
 
 TEST(Wchan, SuffixesOfTheCompilerAreCut) {

@@ -83,7 +83,8 @@ TreeMemory PssReader::measure(std::vector<Member>& members, int proc_fd, ReadBuf
   if (mode_ != PssMode::never && !members.empty()) {
     credit_ns_ = std::min(kLongestReadNs, credit_ns_ + interval_ns_ / kBudgetShare);
     for (size_t seen = 0; seen < members.size(); ++seen, ++next_) {
-      Member& member = members[next_ % members.size()];
+      if (next_ >= members.size()) next_ = 0;
+      Member& member = members[next_];
       if (!wants_reading(member, now_ns)) continue;
       const int64_t cost_ns = predicted_cost_ns(member);
       if (mode_ == PssMode::automatic) {

@@ -65,8 +65,9 @@ bool ProcessTree::walk_members() {
   for (size_t i = 0; i < members_.size(); ++i) {
     if (members_[i].zombie()) continue;
     const pid_t pid = members_[i].pid();
+    const size_t known = members_.size();
     steady = visit_children_of(members_[i]) && steady;
-    i = index_of(pid);  // new members may have been put before this one
+    if (members_.size() != known) i = index_of(pid);  // new members may have been put before this one
   }
   if (own_child_ && own_children_fd_) {
     steady = read_own_children() && steady;

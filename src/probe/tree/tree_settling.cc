@@ -24,6 +24,8 @@ void ProcessTree::read_reapers_again(size_t first_vanished) {
 }
 
 void ProcessTree::recheck_children_of_reapers() {
+  const auto reaped_some = [](const Member& member) { return member.reaped_growth_ns() > 0; };
+  if (vanished_.empty() && std::none_of(members_.begin(), members_.end(), reaped_some)) return;
   for (size_t i = members_.size(); i-- > 0;) {
     const Member* parent = find(members_[i].parent());
     const bool parent_reaped = parent != nullptr ? parent->reaped_growth_ns() > 0 : !vanished_.empty();
