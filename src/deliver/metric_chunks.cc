@@ -1,6 +1,7 @@
 #include "deliver/metric_chunks.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "deliver/restore.h"
@@ -11,6 +12,7 @@ namespace {
 // At most 10,000 samples and 1 MiB before compression: 26 series with the machine's, of about 25 bytes a sample, and of
 // about 200 as JSON.
 constexpr size_t kRowsAtOnce = 300, kJsonRowsAtOnce = 100;
+constexpr size_t kListedAtOnce = 64;
 
 }  // namespace
 
@@ -44,15 +46,20 @@ std::optional<std::vector<MetricPoint>> MetricChunks::next(bool over, const std:
   return points;
 }
 
-// False: there is none that can be read now.
+// False: there is none that can be read now. An outage leaves thousands of segments: they are listed some at a time,
+// and anew where a number is missing, which may be on a disk that comes back.
 bool MetricChunks::read_segment() {
-  for (const Segment& segment : run_.sealed()) {
-    if (segment.seal.number < next_segment_) continue;
-    if (!read_rows(segment)) return false;
-    next_segment_ = segment.seal.number + 1;
-    return true;
+  if (listed_.empty() || listed_.front().seal.number != next_segment_) {
+    listed_.clear();
+    for (Segment& segment : run_.sealed())
+      if (segment.seal.number >= next_segment_ && listed_.size() < kListedAtOnce) listed_.push_back(std::move(segment));
   }
-  return false;
+  if (listed_.empty()) return false;
+  const Segment segment = std::move(listed_.front());
+  listed_.pop_front();
+  if (!read_rows(segment)) return listed_.clear(), false;
+  next_segment_ = segment.seal.number + 1;
+  return true;
 }
 
 bool MetricChunks::read_rows(const Segment& segment) {

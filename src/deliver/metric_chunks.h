@@ -38,6 +38,7 @@ class MetricChunks {
   bool ends_stale_, complete_ = false;
   std::deque<std::string> rows_;  // the last one is held back
   uint32_t next_segment_ = 0;
+  std::deque<Segment> listed_;  // the next ones, as far as they were looked for
 };
 
 }  // namespace tacho
