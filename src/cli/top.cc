@@ -134,7 +134,7 @@ int top_command(const Call& call) {
   Result<std::unique_ptr<TopSource>> source = Error{};
   if (!words.empty()) {
     const auto input = read_input(settings->store_dir, words[0]);
-    if (!input && parse_int<pid_t>(words[0]))
+    if (!input && input.error().code == Code::gone && parse_int<pid_t>(words[0]))
       return refuse({Code::gone, "there is no such run", words[0], "a process: tacho top --pid " + words[0]});
     if (!input) return refuse(input.error());
     if (!input->members.empty())

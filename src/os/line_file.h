@@ -36,6 +36,8 @@ class LineFile {
 
   // Takes the whole-file lock (flock) that tells a reader that the writer lives; the kernel drops it at any death.
   bool lock();
+  // Its reader did not take all of the last write in time.
+  bool stalled() const { return stalled_; }
   bool is_regular() const { return kind_ == Kind::regular; }
   const std::string& path() const { return path_; }
 

@@ -96,7 +96,7 @@ class Rows(Clock):
         spin = "python3 -S -c 'import time; end = time.process_time() + 1.2\nwhile time.process_time() < end: pass'"
         self.tracked("sh", "-c", " ; ".join((spin, self.job(0.15, "forth", 0.1))), options=["-q", "-i", "0.1"], env=self.clocked())
         why = json.loads(self.tacho("why", "--json", "last").out)
-        self.assertEqual(why["verdict"], "cpu", why)
+        self.assertLess(why["classes"].get("waiting", 0), 0.5, why)  # all but 0.35 s of it computed
 
     def test_killed(self):
         """Nobody wrote its end: the rows tell, and what run.json knew of how long they took."""

@@ -1,12 +1,17 @@
 """tacho top and tacho run --live in a real terminal, which tmux draws."""
+import fcntl
 import json
 import os
+import pty
 import re
 import shlex
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
+import time
 import unittest
 
 from support import TACHO, Case, process_state, until
@@ -59,6 +64,30 @@ class Screen(Case):
         self.assertEqual(int(self.ask("scroll_region_lower")) + 1, int(self.ask("pane_height")))
         self.keys("clear; stty -a | tr ' ;' '\\n\\n' | grep -c -x -e icanon -e echo -e isig", "Enter")
         self.see(r"^3$")
+
+
+class NobodyReads(Case):
+    """A terminal that is held (Ctrl-S), or whose window hangs."""
+
+    def test_a_signal_ends_it(self):
+        master, terminal = pty.openpty()
+        self.addCleanup(os.close, master)
+        self.addCleanup(os.close, terminal)
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 60, 200, 0, 0))
+        before = termios.tcgetattr(terminal)
+        job = subprocess.Popen([TACHO, "top", "-i", "50ms"], stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True,
+                               env=self.environment({"TERM": "xterm-256color"}), preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        self.addCleanup(job.kill)
+
+        def waiting():
+            return struct.unpack("i", fcntl.ioctl(master, termios.FIONREAD, bytes(4)))[0]
+        full = until(lambda: waiting() > 3000 and waiting())
+        self.assertTrue(until(lambda: full == waiting()))
+        time.sleep(0.5)  # some more pictures that find no room
+        self.assertIsNone(job.poll(), "it ended by itself")
+        job.terminate()
+        self.assertEqual(job.wait(20), 0)
+        self.assertEqual(termios.tcgetattr(terminal), before)
 
 
 class Top(Screen):

@@ -1,6 +1,5 @@
 #include "report/live/top_terminal.h"
 
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -34,13 +33,6 @@ void crashed(int number) {
     [[maybe_unused]] const ssize_t written = ::write(fd, crash_bytes.data(), crash_size);
   }
   ::raise(number);
-}
-
-// Without waiting for a terminal that takes nothing (Ctrl-S).
-void write_soon(int fd, std::string_view text) {
-  pollfd ready{fd, POLLOUT, 0};
-  if (::poll(&ready, 1, LineFile::kWaitMs) == 1) [[maybe_unused]]
-    const ssize_t written = ::write(fd, text.data(), text.size());
 }
 
 bool take_keys() {
@@ -93,7 +85,7 @@ Result<TopTerminal> TopTerminal::open() {
   TopTerminal terminal(std::move(*out));
   reset_on_crash(STDOUT_FILENO, kGiveBack);
   terminal.has_keys_ = take_keys();
-  if (const Status status = terminal.out_.write(kTake); !status) return status.error();
+  if (const Status status = terminal.out_.write(kTake); !status && !terminal.out_.stalled()) return status.error();
   return terminal;
 }
 
@@ -102,8 +94,9 @@ TopTerminal::TopTerminal(TopTerminal&& other) noexcept
 
 TopTerminal::~TopTerminal() {
   if (!owner_) return;
-  if (crash_has_settings.exchange(false)) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &crash_settings);
-  write_soon(STDOUT_FILENO, kGiveBack);
+  // Nothing here waits for a terminal that takes nothing (Ctrl-S, a window that nobody reads): it never drains.
+  if (crash_has_settings.exchange(false)) ::tcsetattr(STDIN_FILENO, TCSANOW, &crash_settings);
+  (void)out_.write(kGiveBack);
   no_reset_on_crash();
 }
 
@@ -113,7 +106,8 @@ Status TopTerminal::draw(std::span<const std::string> lines) {
   for (size_t i = 0; i < lines.size(); ++i) text += (i == 0 ? "\x1b[H\x1b[K" : "\r\n\x1b[K") + lines[i];
   const size_t next = lines.size() + 1;
   if (next <= terminal_size(STDOUT_FILENO).lines) text += "\x1b[" + std::to_string(next) + ";1H\x1b[J";
-  return out_.write(text);
+  const Status drawn = out_.write(text);
+  return out_.stalled() ? ok() : drawn;
 }
 
 std::string TopTerminal::read_keys() const {

@@ -29,6 +29,7 @@ class TopTerminal {
   TopTerminal& operator=(TopTerminal&&) = delete;
   ~TopTerminal();
 
+  // A terminal that takes nothing now misses this picture.
   Status draw(std::span<const std::string> lines);
   int key_fd() const { return has_keys_ ? 0 : -1; }
   // Bytes of keys that wait; an end of the terminal is "q".

@@ -141,6 +141,8 @@ TEST(Verdict, EndedForMemory) {
   EXPECT_EQ(ended.judgement.detail, "oom");
   EXPECT_EQ(ended.judgement.confidence, Confidence::high);
   EXPECT_FALSE(ended.evidence.empty());
+  EXPECT_EQ(verdict_line(ended.judgement), "limited by memory (oom) (confidence high; tacho why tells more)");
+  EXPECT_TRUE(verdict_text(ended, false).starts_with("This run was limited by memory (oom) (confidence: high).\n"));
   run.outcome.state = RunState::finished;  // a child was killed, and the job did without it
   EXPECT_EQ(verdict_for("cccccc", run).judgement.verdict, "cpu");
   // Nor did it end a job that the time limit or another signal ended.

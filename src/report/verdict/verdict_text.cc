@@ -80,6 +80,11 @@ std::string state_words(const Judgement& judgement) {
   return "partly " + part_words(first) + ", partly " + part_words(second);
 }
 
+// "76 % of the time". What ended a run is no share of its time.
+std::string share_words(const Judgement& judgement) {
+  return judgement.share > 0 && judgement.detail != "oom" ? percent(judgement.share) + " of the time" : std::string();
+}
+
 std::string head_line(const Verdict& verdict, bool color) {
   const Judgement& judgement = verdict.judgement;
   const auto bold = [&](const std::string& text) { return color ? "\x1b[1m" + text + "\x1b[0m" : text; };
@@ -87,7 +92,7 @@ std::string head_line(const Verdict& verdict, bool color) {
     return "What limited this run is " + bold("unknown") + ": " + std::string(verdict.why_unknown) + ".\n";
   std::string line =
       judgement.verdict == "none" ? "Nothing limited this run" : "This run was " + bold(state_words(judgement));
-  if (judgement.share > 0) line += ", " + percent(judgement.share) + " of the time";
+  if (const std::string share = share_words(judgement); !share.empty()) line += ", " + share;
   return line + " (confidence: " + std::string(confidence_word(judgement.confidence)) + ").\n";
 }
 
@@ -173,7 +178,8 @@ std::string summary_words(const Judgement& judgement) {
 std::string verdict_line(const Judgement& judgement) {
   if (judgement.verdict == "unknown") return {};
   if (judgement.verdict == "none") return "nothing limited it";
-  return state_words(judgement) + " (" + percent(judgement.share) + " of the time, confidence " +
+  const std::string share = share_words(judgement);
+  return state_words(judgement) + " (" + share + (share.empty() ? "" : ", ") + "confidence " +
          std::string(confidence_word(judgement.confidence)) + "; tacho why tells more)";
 }
 
