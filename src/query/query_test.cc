@@ -93,6 +93,14 @@ TEST(Query, NamesThatLeaveTheStoreAreNoRuns) {
   EXPECT_TRUE(is_run_name("it's \"a\" run; DROP TABLE runs"));
 }
 
+TEST(Query, NoPeakIsBelowZero) {
+  const TempDir dir;
+  Tables tables(dir);
+  put_run_file(dir, "a", R"(,"statistics":{"process_memory_mib":{"max":0}},"totals":{"memory_peak_bytes":-1})");
+  ASSERT_EQ(tables.fill(kRunsPart), Refreshed::done);
+  EXPECT_EQ(one_text(tables.database, "SELECT memory_peak_bytes FROM runs"), "0");
+}
+
 TEST(Query, TablesFollowTheStore) {
   const TempDir dir;
   Tables tables(dir);

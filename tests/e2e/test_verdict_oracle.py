@@ -9,7 +9,8 @@ sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__f
 import oracle  # noqa: E402
 import rules  # noqa: E402
 
-RUNS = 40 if SANITIZED else 150
+RUNS = 150
+JUDGED = 40 if SANITIZED else RUNS
 
 
 class VerdictOracle(Case):
@@ -18,5 +19,6 @@ class VerdictOracle(Case):
         os.mkdir(store, 0o700)
         for seed in range(RUNS):
             seen.update(found[0] for found in oracle.Maker(seed).classes() if found)
+        for seed in range(JUDGED):
             self.assertIsNone(oracle.check(pathlib.Path(TACHO), seed, store))
         self.assertEqual(set(rules.CLASSES) - seen, set(), "of these there was no row")

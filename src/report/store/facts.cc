@@ -70,7 +70,8 @@ RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statist
   // Totals hold the highest of samples and high-water marks; those of a killed run may lack its last rows. The sample's
   // maximum is kept in thousandths of a MiB: within these it is the same figure.
   if (const double total = known(run.totals.memory_peak_bytes); !machine && !is_absent(total)) {
-    const bool is_same = std::fabs(facts.memory_peak_bytes - total) <= kBytesPerMib / 2e3 + 1;
+    // A file may say anything, but no peak is below zero.
+    const bool is_same = total >= 0 && std::fabs(facts.memory_peak_bytes - total) <= kBytesPerMib / 2e3 + 1;
     facts.memory_peak_bytes = is_same ? total : higher(total, facts.memory_peak_bytes);
   }
   if (facts.memory_mean_bytes > facts.memory_peak_bytes) facts.memory_mean_bytes = facts.memory_peak_bytes;
