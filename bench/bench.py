@@ -98,8 +98,9 @@ class Bench:
             time.sleep(self.interval_s / 10)
         return self.rows(path)
 
-    def measure_tacho(self, process, path):
-        first = self.at_row(path, 5)  # start-up, first readings and caches are not a steady tick
+    def measure_tacho(self, process, path, count=1):
+        # Start-up, first readings and caches are not a steady tick, nor is one that looks at 64 threads for the first time.
+        first = self.at_row(path, 5 + count // 64)
         before = cpu_s(process.pid)
         last = self.at_row(path, first + self.samples)
         return (cpu_s(process.pid) - before) / (last - first) * 1e6
@@ -107,7 +108,7 @@ class Bench:
     def attach(self, count):
         target = self.tree(count)
         process, path = self.start_tacho(["attach", "-i", f"{self.interval_s}", "--pid", str(target.pid)])
-        value = self.measure_tacho(process, path)
+        value = self.measure_tacho(process, path, count)
         process.terminate()
         process.wait()
         self.end(target)
@@ -117,7 +118,7 @@ class Bench:
         process, path = self.start_tacho(["run", "-i", f"{self.interval_s}", *options, "--"] + self.tree_command(count),
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         process.stdout.readline()
-        value = self.measure_tacho(process, path)
+        value = self.measure_tacho(process, path, count)
         self.end(process)
         return value
 
