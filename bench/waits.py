@@ -1,9 +1,13 @@
-"""What the verdict costs: the tick with and without the probes that it needs, and a job that lives on futexes or system calls with and without
-being looked at. Both sides take turns in one run, so that noise hits both; ratios of medians, with the spread beside."""
+"""What the verdict costs: the tick with and without the probes that it needs, at 100 ms and at the default of a second,
+and a job that lives on futexes or system calls with and without being looked at. Both sides take turns in one run, or run
+side by side, so that noise hits both; ratios of medians, with the spread beside."""
 import json
 import os
 import statistics
 import subprocess
+import time
+
+from peer import cpu_s
 
 # What came with the verdict and runs at every tick.
 PROBES = "waits,pressure,cgroup_pressure"
@@ -29,6 +33,40 @@ def ticks(bench, what, without, goals):
                 found.append(bench.run(count, options))
         less, all_of_it = statistics.median(values[without]), statistics.median(values[()])
         print(f"| {count} | {less:.0f} | {all_of_it:.0f} | {all_of_it / less:.2f} (± {max(map(spread, values.values())):.2f}) | {goal or '–'} |", flush=True)
+
+
+def at_the_default_interval(bench, count, pairs, seconds):
+    """µs a tick of a second, without and with. All run at once, a tick each in turn: taking turns would take an hour."""
+    runs = []
+    for number in range(2 * pairs):
+        options = WITHOUT if number % 2 else ()
+        process, path = bench.start_tacho(["run", "-i", "1", *options, "--", *bench.tree_command(count)], stdin=subprocess.PIPE,
+                                          stdout=subprocess.PIPE, text=True)
+        process.stdout.readline()
+        runs.append((options, process, path))
+        time.sleep(1.02 / (2 * pairs))
+    for _, _, path in runs:
+        bench.at_row(path, 5 + count // 64)
+    before = [(cpu_s(process.pid), bench.rows(path)) for _, process, path in runs]
+    time.sleep(seconds)
+    after = [(cpu_s(process.pid), bench.rows(path)) for _, process, path in runs]
+    values = {WITHOUT: [], (): []}
+    for (options, process, _), (first_s, first), (last_s, last) in zip(runs, before, after):
+        values[options].append((last_s - first_s) / (last - first) * 1e6)
+        bench.end(process)
+    return values
+
+
+def default_ticks(bench):
+    print("\n## The same at the default interval of a second\n")
+    print("| processes | without, µs | with, µs | ratio | goal |\n|---:|---:|---:|---:|---:|")
+    was = bench.interval_s
+    bench.interval_s = 1.0
+    for count, pairs in {1: 8, 10: 8, 100: 4, 1000: 2}.items():
+        values = at_the_default_interval(bench, count, 1 if bench.quick else pairs, 5 if bench.quick else 60)
+        less, all_of_it = (statistics.median(found) for found in values.values())
+        print(f"| {count} | {less:.0f} | {all_of_it:.0f} | {all_of_it / less:.2f} (± {max(map(spread, values.values())):.2f}) | 1.1 |", flush=True)
+    bench.interval_s = was
 
 
 def rounds_a_second(bench, kind, seconds, options):
@@ -58,4 +96,5 @@ def slowdown_table(bench):
 
 def table(bench):
     ticks(bench, "waits and pressure", WITHOUT, dict.fromkeys((1, 10, 100, 1000), 1.1))
+    default_ticks(bench)
     slowdown_table(bench)
