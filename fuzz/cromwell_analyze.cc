@@ -13,7 +13,7 @@ using namespace tacho;
 
 template <class Row>
 void read_lines(std::string_view text, AttemptTable& table) {
-  LineReader reader;
+  ExportLineReader reader;
   Row row;
   for (const std::string_view line : split(text, '\n')) {
     row.clear();

@@ -79,7 +79,7 @@ std::string findings_json(const std::vector<Finding>& findings) {
   return std::string(out.view()) + "\n";
 }
 
-int doctor_command(const Call& call) {
+int doctor_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   if (!started.line.words.empty())

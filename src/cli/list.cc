@@ -86,7 +86,7 @@ constexpr std::array<Subject, 3> kSubjects{{{"metrics", list_metrics}, {"probes"
 
 }  // namespace
 
-int list_command(const Call& call) {
+int list_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   const auto settings = resolve(started.line, kList, real_surroundings());

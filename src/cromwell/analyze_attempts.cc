@@ -12,7 +12,7 @@ constexpr size_t kMostFileNames = 12;
 uint64_t hash_of(std::string_view text) { return std::hash<std::string_view>{}(text); }
 
 // 64 bits for so few of them: two alike are not met in practice.
-uint64_t task_hash(const TaskKey& task) {
+uint64_t task_hash(const AttemptKey& task) {
   std::string text = task.workflow_id;
   text.append(1, '\0').append(task.call).append(1, '\0').append(std::to_string(task.shard.value_or(-1)));
   return hash_of(text.append(1, '\0').append(std::to_string(task.attempt.value_or(1))));

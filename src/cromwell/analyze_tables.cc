@@ -80,7 +80,7 @@ std::span<const std::string_view> runtime_columns() { return kRuntimeAsked; }
 std::span<const std::string_view> metrics_columns() { return kMetricsAsked; }
 std::span<const std::string_view> call_columns() { return kCallAsked; }
 
-bool TaskKey::take(std::string_view column, const TableCell& cell) {
+bool AttemptKey::take(std::string_view column, const TableCell& cell) {
   if (column == "workflow_id") workflow_id = name_of(cell);
   else if (column == "task_call_name") call = name_of(cell);
   else if (column == "shard") shard = cell.integer();

@@ -213,7 +213,7 @@ bool read_call(JsonReader& reader, Call& call, bool with_inputs, const std::func
         break;
       case Member::sub_workflow:
         call.has_sub_workflow = value == Token::object;
-        std::vector<Input>().swap(call.inputs);  // those of calls inside of it need the room
+        std::vector<CallInput>().swap(call.inputs);  // those of calls inside of it need the room
         good = sub_workflow(value);
         break;
     }

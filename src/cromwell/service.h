@@ -32,7 +32,7 @@ class Service {
 
  private:
   using Result_ = std::shared_ptr<const UploadResult>;
-  ServedResponse event(const Event& event);
+  ServedResponse event(const PostedEvent& event);
   // Waits for a place, or for another caller that uploads the same workflow just now; null when too many wait.
   Result_ upload(const std::string& id);
   Result_ upload_now(const std::string& id);
