@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "cromwell/caller_check.h"
 #include "cromwell/cromwell_client.h"
-#include "cromwell/events.h"
+#include "cromwell/posted_event.h"
 #include "cromwell/sizes.h"
 #include "target.h"
 

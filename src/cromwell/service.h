@@ -11,7 +11,7 @@
 #include <string>
 
 #include "cromwell/caller_check.h"
-#include "cromwell/events.h"
+#include "cromwell/posted_event.h"
 #include "cromwell/workflow_uploader.h"
 #include "http/server.h"
 #include "os/thread.h"

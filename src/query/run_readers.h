@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "query/row_batch.h"
+#include "query/run_batch.h"
 #include "query/run_list.h"
 #include "query/schema.h"
 

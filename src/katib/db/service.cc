@@ -9,7 +9,7 @@
 #include "health.grpc.pb.h"
 #include "katib.grpc.pb.h"
 #include "katib/db/calls.h"
-#include "katib/db/listener.h"
+#include "katib/db/grpc_listener.h"
 #include "katib/rpc/clients.h"
 #include "os/file.h"
 #include "os/workers.h"

@@ -1,4 +1,4 @@
-#include "query/row_batch.h"
+#include "query/run_batch.h"
 
 #include <algorithm>
 

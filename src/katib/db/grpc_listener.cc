@@ -1,4 +1,4 @@
-#include "katib/db/listener.h"
+#include "katib/db/grpc_listener.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>

@@ -1,4 +1,4 @@
-#include "cromwell/events.h"
+#include "cromwell/posted_event.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
