@@ -51,7 +51,6 @@ class BqStream {
   // Forgets the back-off, for a last chance, and keeps requests short from now on.
   void hurry();
 
-  bool is_ready() const { return phase_ == Phase::ready; }
   bool made_table() const { return made_ns_ != 0; }      // by this stream
   const std::string& reason() const { return reason_; }  // the last thing that went wrong, for a person
   int64_t accepted() const { return accepted_; }

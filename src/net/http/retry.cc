@@ -44,12 +44,6 @@ bool is_temporary_status(int status) {
   return status == 0 || status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
-std::string_view error_class_name(ErrorClass error_class) {
-  constexpr std::array<std::string_view, 10> kNames = {"none",  "temporary", "credentials", "region",   "schema",
-                                                       "token", "gone",      "conflict",    "oversize", "other"};
-  return kNames[static_cast<size_t>(error_class)];
-}
-
 ErrorClass classify_api(int status, std::string_view body) {
   if (status >= 200 && status < 300) return ErrorClass::none;
   if (is_temporary_status(status)) return ErrorClass::temporary;

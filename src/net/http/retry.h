@@ -20,7 +20,6 @@ enum class ErrorClass {
   oversize,     // too large for this way
   other,        // try again five times at most, a minute apart, then keep the data
 };
-std::string_view error_class_name(ErrorClass error_class);
 
 // Whether the same request may get another answer later: 408, 425, 429, 5xx, and 0 for no answer at all.
 bool is_temporary_status(int status);
