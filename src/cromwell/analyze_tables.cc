@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "base/units.h"
 
 namespace tacho {
 namespace {
@@ -198,7 +199,7 @@ void CallRow::input(size_t element, std::string_view member, const TableCell& ce
   else if (member == "type") open_.is_file = cell.text == "file";
   else if (member == "value") open_.value_gb = amount_of(cell);
   else if (member == "size_bytes")
-    if (const auto bytes = amount_of(cell, kMostBytes)) open_.size_gb = *bytes * 1e-9;
+    if (const auto bytes = amount_of(cell, kMostBytes)) open_.size_gb = *bytes * kBytesToGb;
 }
 
 void CallRow::finish() {
@@ -219,7 +220,7 @@ std::string_view CallRow::lacks() const {
 }
 
 std::optional<double> CallRow::input_gb() const {
-  if (inputs_size_bytes && *inputs_size_bytes >= 0) return static_cast<double>(*inputs_size_bytes) * 1e-9;
+  if (inputs_size_bytes && *inputs_size_bytes >= 0) return static_cast<double>(*inputs_size_bytes) * kBytesToGb;
   if (known_files == 0 && unknown_files > 0) return std::nullopt;
   return known_gb;
 }
