@@ -215,9 +215,7 @@ std::string command_text(const Run& run, size_t limit) {
   }
   text = harmless_text(text);
   if (text.size() <= limit) return text;
-  size_t cut = limit;
-  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;  // not inside a character
-  return text.substr(0, cut) + "…";
+  return std::string(start_of(text, limit)) + "…";
 }
 
 std::string summary_line(const Run& run, const Summary& summary, bool color, std::string_view limited) {
