@@ -41,10 +41,10 @@ const char kHelp[] =
     "  tacho deliver                  all that waits in the spool\n"
     "  tacho deliver 20261115-a1b2    one run\n\n"
     "Usage: tacho deliver [RUN|DIR...|--all] [--json] [--follow]\n"
-    "Sends what a killed run or a dead network left in the spool. RUN is an id, a part of it, last, a job name, or the\n"
-    "id that the service gave. DIR is a folder of your own: of a run, or a spool with several; any other is refused.\n"
-    "Without a name everything is sent, as with --all. Credentials, and where they go, are those of the environment and\n"
-    "of the options here, whatever the spool says.\n"
+    "Sends what a killed run or a dead network left in the spool. RUN is an id, a part of it, last, a job name, or\n"
+    "the id that the service gave. DIR is a folder of your own: of a run, or a spool with several; any other is\n"
+    "refused. Without a name everything is sent, as with --all. Credentials, and where they go, are those of the\n"
+    "environment and of the options here, whatever the spool says.\n"
     "--json prints a JSON object for each run of metrics, and then how many were delivered and how many are left.\n"
     "--follow goes on until SIGTERM, and sends what --deliver later leaves as soon as its run is over.\n\n";
 
