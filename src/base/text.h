@@ -1,7 +1,6 @@
 // Small string helpers without locale and without allocation where a tick needs them.
 #pragma once
 #include <charconv>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

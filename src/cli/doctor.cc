@@ -11,7 +11,6 @@
 #include "base/writer.h"
 #include "cli/commands.h"
 #include "cli/concat.h"
-#include "cli/help.h"
 #include "cli/resolve.h"
 #include "engine/settings.h"
 #include "os/text_table.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/text.h"
 #include "base/text_width.h"
 #include "cli/concat.h"
 

@@ -11,6 +11,7 @@
 #include "os/file.h"
 #include "os/sibling.h"
 #include "os/text_table.h"
+#include "probe/all_metrics.h"
 #include "probe/kit/probe.h"
 #include "sink/sink.h"
 

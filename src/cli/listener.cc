@@ -1,7 +1,6 @@
 #include "cli/listener.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "base/log.h"
 #include "base/text.h"

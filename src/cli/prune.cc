@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/time_text.h"
-#include "base/units.h"
 #include "base/writer.h"
 #include "cli/commands.h"
 #include "cli/resolve.h"

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "cloud/table.h"
 #include "net/http/aws_metadata_place.h"
 #include "os/environment.h"
 

@@ -1,7 +1,6 @@
 #include "codec/run_json.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/time_text.h"
 #include "base/units.h"

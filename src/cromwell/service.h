@@ -2,7 +2,6 @@
 // the sender of the event does the right thing: 2xx done or nothing to do, 4xx no use to send it again, 5xx again
 // later. Thread-safe; a call waits until its workflow is uploaded.
 #pragma once
-#include <cstdint>
 #include <functional>
 #include <list>
 #include <map>

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/backoff.h"
 #include "base/units.h"
 #include "deliver/batch_uploader.h"
 #include "deliver/spooled_delivery.h"
-#include "net/http/retry.h"
 
 namespace tacho {
 

@@ -5,12 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <limits>
-#include <optional>
 
-#include "base/bytes.h"
 #include "base/path.h"
-#include "base/text.h"
 #include "base/time_text.h"
 #include "base/units.h"
 #include "deliver/kinds.h"

@@ -8,7 +8,6 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "base/bytes.h"
 #include "base/exit_status.h"
 #include "base/hex.h"
 #include "base/log.h"

@@ -1,6 +1,5 @@
 #include "monitor/text_log.h"
 
-#include <ctime>
 #include <numeric>
 
 #include "base/log.h"

@@ -1,7 +1,6 @@
 // Network traffic of the machine or of the job's network namespace, from /proc/net/dev.
 #include <algorithm>
 #include <functional>
-#include <optional>
 #include <utility>
 
 #include "base/path.h"

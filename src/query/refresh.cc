@@ -1,8 +1,6 @@
 #include "query/refresh.h"
 
-#include <algorithm>
 #include <array>
-#include <map>
 
 #include "base/log.h"
 #include "base/units.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "codec/process_csv.h"
 #include "report/store/record_lines.h"
 
 namespace tacho {

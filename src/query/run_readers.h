@@ -1,7 +1,6 @@
 // Reads many runs by several threads, makes rows of them, and hands these over in the runs' order, a few at a time, so
 // that memory stays small however many there are. Used by one thread.
 #pragma once
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>

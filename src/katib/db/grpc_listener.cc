@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <climits>
 
 #include "base/log.h"
 #include "base/text.h"

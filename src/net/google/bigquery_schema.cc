@@ -1,7 +1,5 @@
 #include "net/google/bigquery_schema.h"
 
-#include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/json_bounds.h"

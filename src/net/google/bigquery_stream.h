@@ -10,10 +10,9 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "base/backoff.h"
 #include "net/google/bigquery.h"
-#include "net/http/retry.h"
 #include "os/clock.h"
 
 namespace tacho {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/backoff.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "net/http/url.h"

@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/backoff.h"
-
 namespace tacho {
 
 enum class ErrorClass {

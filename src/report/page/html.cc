@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "os/file.h"
 #include "os/line_file.h"
+#include "report/page/html_charts.h"
 #include "report/store/csv_reader.h"
 #include "report/store/input.h"
 #include "report/store/phases.h"

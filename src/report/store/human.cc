@@ -1,7 +1,6 @@
 #include "report/store/human.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/units.h"
 #include "model/column.h"

@@ -1,7 +1,6 @@
 #include "report/store/leaps.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "base/units.h"

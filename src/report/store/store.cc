@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "base/path.h"
-#include "base/text.h"
 #include "os/environment.h"
 #include "os/file.h"
 #include "os/owned_folder.h"
