@@ -13,7 +13,7 @@ using namespace tacho;
 
 template <class Row>
 void read_lines(std::string_view text, AttemptTable& table) {
-  LineReader reader;
+  ExportLineReader reader;
   Row row;
   for (const std::string_view line : split(text, '\n')) {
     row.clear();
@@ -28,7 +28,7 @@ void read_lines(std::string_view text, AttemptTable& table) {
 }  // namespace
 
 void fuzz_one(std::string_view text) {
-  AttemptTable table(4);
+  AttemptTable table("", 4);
   read_lines<CallRow>(text, table);
   read_lines<RuntimeRow>(text, table);
   table.close();

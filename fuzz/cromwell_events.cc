@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "cromwell/caller_check.h"
 #include "cromwell/cromwell_client.h"
-#include "cromwell/events.h"
+#include "cromwell/posted_event.h"
 #include "cromwell/sizes.h"
 #include "target.h"
 
@@ -17,8 +17,8 @@ void fuzz_one(std::string_view text) {
   if (!type.empty()) headers = {{"ce-type", type}, {"ce-subject", type}};
   for (const char* content_type : {"application/json", "application/cloudevents+json"}) {
     headers.emplace_back("content-type", content_type);
-    const Event event = read_event(headers, body);
-    require(event.kind != Event::Kind::workflow || event.id.size() == 36);
+    const PostedEvent event = read_event(headers, body);
+    require(event.kind != PostedEvent::Kind::workflow || event.id.size() == 36);
     for (const char c : event.id)
       require(c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'));
     headers.pop_back();

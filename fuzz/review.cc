@@ -24,6 +24,7 @@ class AnyCluster : public Cluster {
     if (key.kind == "Suggestion") return found(suggestion);
     return {Lookup::State::absent, nullptr, ""};
   }
+  Lookup get_now(const ObjectKey& key, int64_t deadline_ns) override { return get(key, deadline_ns); }
   bool synced() const override { return true; }
   int server_minor() const override { return 30; }
   void on_trial(std::function<void(std::shared_ptr<const std::string>)>) override {}

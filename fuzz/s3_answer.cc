@@ -1,6 +1,7 @@
 // What S3, STS and any other server may answer: XML, dates, regions, Retry-After, and the files of the AWS tools.
 #include <string>
 
+#include "base/backoff.h"
 #include "base/time_text.h"
 #include "net/aws/aws_metadata.h"
 #include "net/aws/aws_process.h"

@@ -6,8 +6,7 @@
 
 namespace tacho {
 
-// "1073741824", "500M", "1.5 GiB", at least one byte; units are powers of 1024. What TACHO_SPOOL_MAX may say, to
-// everybody who reads it.
+// "1073741824", "500M", "1.5 GiB", at least one byte; units are powers of 1024.
 std::optional<int64_t> parse_bytes(std::string_view text);
 
 }  // namespace tacho

@@ -24,9 +24,7 @@ std::string escaped(std::string_view raw) {
 std::string page_text(std::string_view raw, size_t most) {
   std::string text = harmless_text(valid_utf8(raw.substr(0, 4 * most)));
   if (text.size() <= most) return text;
-  size_t end = most;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end) + "…";
+  return std::string(start_of(text, most)) + "…";
 }
 
 std::string script_safe(std::string_view json) {

@@ -1,8 +1,6 @@
 // Result<T>: a value or an Error. The only way a failure crosses a folder; no exception does.
 // A value type; as thread-safe as T.
 #pragma once
-#include <cassert>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>

@@ -36,6 +36,12 @@ std::string_view take_part(std::string_view& text, char separator) {
   return part;
 }
 
+std::string_view unquoted(std::string_view text) {
+  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front())
+    return text.substr(1, text.size() - 2);
+  return text;
+}
+
 std::string lower(std::string_view text) {
   std::string result(text);
   std::transform(result.begin(), result.end(), result.begin(), lower_char);
@@ -97,6 +103,16 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return best;
 }
 
+std::string_view start_of(std::string_view text, size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && continues_character(text[bytes])) --bytes;
+  return text.substr(0, bytes);
+}
+
+size_t count_characters(std::string_view utf8) {
+  return utf8.size() - static_cast<size_t>(std::count_if(utf8.begin(), utf8.end(), continues_character));
+}
+
 size_t utf8_length(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned first = byte(0);
@@ -107,7 +123,7 @@ size_t utf8_length(std::string_view text) {
                                                         : 0;
   if (length == 0 || length > text.size()) return 0;
   for (size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
+    if (!continues_character(text[i])) return 0;
   const unsigned second = byte(1);
   if (first == 0xE0 && second < 0xA0) return 0;  // overlong
   if (first == 0xED && second > 0x9F) return 0;  // surrogate

@@ -1,7 +1,6 @@
 // Small string helpers without locale and without allocation where a tick needs them.
 #pragma once
 #include <charconv>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +15,8 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 // What stands before the first separator, which is taken off `text` with it; all of it when there is none.
 std::string_view take_part(std::string_view& text, char separator);
 std::string lower(std::string_view text);
+// "text" or 'text' without its quotes; what has none as it is.
+std::string_view unquoted(std::string_view text);
 
 // The whole of text as a decimal number; nothing else is accepted.
 template <class Int>
@@ -36,6 +37,11 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 
 // Length of the valid UTF-8 sequence at the start of text, 0 when there is none.
 size_t utf8_length(std::string_view text);
+// Of UTF-8: not the first byte of a character.
+constexpr bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+// The start of UTF-8, at most so many bytes and no piece of a character.
+std::string_view start_of(std::string_view text, size_t bytes);
+size_t count_characters(std::string_view utf8);
 // Replaces bytes that are not valid UTF-8 by U+FFFD.
 std::string valid_utf8(std::string_view text);
 // What came from elsewhere may hold anything; a terminal must not act on it: control characters, further line ends and

@@ -103,6 +103,23 @@ std::string local_time_text(int64_t realtime_ns, bool with_seconds) {
   return {text.data(), std::strftime(text.data(), text.size(), pattern, &local)};
 }
 
+std::string local_milliseconds(int64_t realtime_ns) {
+  const std::time_t seconds = whole(realtime_ns, kNsPerSec);
+  std::tm local{};
+  std::array<char, 64> text{};
+  if (realtime_ns <= 0 || ::localtime_r(&seconds, &local) == nullptr) return {};
+  const size_t size = std::strftime(text.data(), text.size() - 4, "%Y-%m-%d %H:%M:%S.", &local);
+  put_digits(text.data() + size, whole(realtime_ns, kNsPerMs) - seconds * 1000, 3);
+  return text.data();
+}
+
+DateText::DateText(int64_t realtime_ns) {
+  const std::time_t seconds = whole(realtime_ns, kNsPerSec);
+  std::tm utc{};
+  size_ =
+      ::gmtime_r(&seconds, &utc) == nullptr ? 0 : std::strftime(text_, sizeof text_, "%a %b %e %H:%M:%S UTC %Y", &utc);
+}
+
 std::string format_seconds(int64_t realtime_ns) {
   std::string text(kUtcLength + 1, 'Z');
   put_utc(text.data(), whole(realtime_ns, kNsPerSec));

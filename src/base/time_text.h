@@ -32,6 +32,18 @@ std::optional<int64_t> parse_iso_time(std::string_view text);
 // For people, everywhere: local time with its zone, 2026-11-15 10:30:00 CET; by whole minutes in a list. Empty when it
 // cannot be told. Thread-safe as long as nobody sets TZ meanwhile.
 std::string local_time_text(int64_t realtime_ns, bool with_seconds = true);
+std::string local_milliseconds(int64_t realtime_ns);  // 2026-11-15 10:30:00.250: for programs that know no zone
+
+// As date(1) writes it in UTC, with two places for the day: Sun Nov  1 09:30:00 UTC 2026.
+class DateText {
+ public:
+  explicit DateText(int64_t realtime_ns);
+  std::string_view view() const { return {text_, size_}; }
+
+ private:
+  char text_[48];
+  size_t size_;
+};
 
 // With microseconds, as BigQuery and Kubernetes have it: 2026-11-15T09:30:00.250000Z.
 class MicroTime {

@@ -73,5 +73,20 @@ TEST(TimeText, KnowsTheCalendar) {
   }
 }
 
+TEST(TimeText, AsDateWritesIt) {
+  constexpr int64_t kTime = 1'794'735'000'000'000'000;
+  EXPECT_EQ(DateText(0).view(), "Thu Jan  1 00:00:00 UTC 1970");
+  EXPECT_EQ(DateText(kTime).view(), "Sun Nov 15 09:30:00 UTC 2026");
+}
+
+TEST(TimeText, LocalTimeWithMilliseconds) {
+  constexpr int64_t kTime = 1'794'735'000'250'000'000;
+  const std::string text = local_milliseconds(kTime);
+  ASSERT_EQ(text.size(), 23u);
+  EXPECT_EQ(text.substr(19), ".250");
+  EXPECT_EQ(text.substr(0, 19), local_time_text(kTime).substr(0, 19));
+  EXPECT_EQ(local_milliseconds(0), "");
+}
+
 }  // namespace
 }  // namespace tacho

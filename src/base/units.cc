@@ -34,6 +34,8 @@ std::string format(const char* pattern, Args... args) {
 
 }  // namespace
 
+int64_t as_ns(double seconds) { return std::llround(seconds * 1e9); }
+
 Result<int64_t> parse_duration_ns(std::string_view text) {
   std::string_view rest = trim(text);
   if (rest.empty()) return bad_duration(text);

@@ -12,6 +12,12 @@ namespace tacho {
 inline constexpr int64_t kNsPerUs = 1'000;
 inline constexpr int64_t kNsPerMs = 1'000'000;
 inline constexpr int64_t kNsPerSec = 1'000'000'000;
+// Times in files and in figures are seconds; the one way there and back.
+constexpr double as_seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
+constexpr double ms_as_seconds(int64_t ms) { return static_cast<double>(ms) / 1e3; }
+constexpr double seconds_by_ms(int64_t ns) { return ms_as_seconds(ns / kNsPerMs); }  // as run.json has points in time
+int64_t as_ns(double seconds);  // to the nearest; of what is neither NaN nor beyond three centuries
+inline constexpr double kBytesToGb = 1e-9;
 inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();  // a deadline that there is not
 inline constexpr int64_t kMiB = int64_t{1} << 20, kGiB = int64_t{1} << 30;
 

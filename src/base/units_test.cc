@@ -55,5 +55,13 @@ TEST(Units, Durations) {
     EXPECT_FALSE(parse_duration_ns(bad)) << bad;
 }
 
+TEST(Units, SecondsThereAndBack) {
+  EXPECT_EQ(as_seconds(1'500'000'000), 1.5);
+  EXPECT_EQ(ms_as_seconds(250), 0.25);
+  EXPECT_EQ(seconds_by_ms(1'234'999'999), 1.234) << "cut, as in run.json";
+  EXPECT_EQ(as_ns(0.1), 100'000'000);
+  EXPECT_EQ(as_ns(-1.5), -1'500'000'000);
+}
+
 }  // namespace
 }  // namespace tacho

@@ -168,7 +168,7 @@ int say_no(const Advice& advice, bool json) {
 
 }  // namespace
 
-int advise_command(const Call& call) {
+int advise_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   const ParsedLine& line = started.line;

@@ -16,52 +16,52 @@ namespace tacho {
 // There is nothing to do it to: the run has ended.
 inline constexpr int kNothingThere = 4;
 
-struct Call;
+struct Invocation;
 
 struct Command {
   std::string_view name;
   Subcommand options;          // which options of the table it takes
   std::string_view arguments;  // "[OPTIONS] -- CMD [ARGS...]"
   std::string_view help;       // one line
-  int (*run)(const Call& call);
+  int (*run)(const Invocation& call);
   bool hidden = false;  // not in --help
 };
 
-struct Call {
+struct Invocation {
   const Command& command;
   std::span<const Command> commands;
   std::span<const std::string> arguments;  // after the subcommand's name
 };
 
 // One function a subcommand, each in a file of its own unless it is a line or two.
-int run_command(const Call& call);  // record.cc
-int attach_command(const Call& call);
-int watch_command(const Call& call);
-int tracker_program(const Call& call);  // called as resource-tracker
-int runs_command(const Call& call);     // runs.cc
-int show_command(const Call& call);     // show.cc
-int report_command(const Call& call);   // report.cc
-int compare_command(const Call& call);  // compare.cc
-int advise_command(const Call& call);   // advise.cc
-int prune_command(const Call& call);    // prune.cc
-int rm_command(const Call& call);
-int note_command(const Call& call);     // note.cc
-int config_command(const Call& call);   // config_command.cc
-int top_command(const Call& call);      // top.cc
-int why_command(const Call& call);      // why.cc
-int stop_command(const Call& call);     // stop.cc
-int mark_command(const Call& call);     // mark.cc
-int export_command(const Call& call);   // export.cc
-int query_command(const Call& call);    // query.cc
-int hook_command(const Call& call);     // hook.cc
-int shell_program(const Call& call);    // shell.cc: called as tacho-bash, tacho-sh, or bash or sh
-int list_command(const Call& call);     // list.cc
-int doctor_command(const Call& call);   // doctor.cc
-int docs_command(const Call& call);     // docs.cc
-int monitor_command(const Call& call);  // monitor.cc
-int sibling_command(const Call& call);  // sibling.cc: handed to tacho-deliver
-int help_command(const Call& call);     // dispatch.cc
-int version_command(const Call& call);  // version.cc
+int run_command(const Invocation& call);  // record.cc
+int attach_command(const Invocation& call);
+int watch_command(const Invocation& call);
+int tracker_program(const Invocation& call);  // called as resource-tracker
+int runs_command(const Invocation& call);     // runs.cc
+int show_command(const Invocation& call);     // show.cc
+int report_command(const Invocation& call);   // report.cc
+int compare_command(const Invocation& call);  // compare.cc
+int advise_command(const Invocation& call);   // advise.cc
+int prune_command(const Invocation& call);    // prune.cc
+int rm_command(const Invocation& call);
+int note_command(const Invocation& call);     // note.cc
+int config_command(const Invocation& call);   // config_command.cc
+int top_command(const Invocation& call);      // top.cc
+int why_command(const Invocation& call);      // why.cc
+int stop_command(const Invocation& call);     // stop.cc
+int mark_command(const Invocation& call);     // mark.cc
+int export_command(const Invocation& call);   // export.cc
+int query_command(const Invocation& call);    // query.cc
+int hook_command(const Invocation& call);     // hook.cc
+int shell_program(const Invocation& call);    // shell.cc: called as tacho-bash, tacho-sh, or bash or sh
+int list_command(const Invocation& call);     // list.cc
+int doctor_command(const Invocation& call);   // doctor.cc
+int docs_command(const Invocation& call);     // docs.cc
+int monitor_command(const Invocation& call);  // monitor.cc
+int sibling_command(const Invocation& call);  // sibling.cc: handed to tacho-deliver
+int help_command(const Invocation& call);     // dispatch.cc
+int version_command(const Invocation& call);  // version.cc
 
 // The whole program: finds the subcommand (or the name it was called by) and runs it; returns the exit status.
 int dispatch(std::span<const Command> commands, std::string_view program, std::span<const std::string> arguments);
@@ -72,7 +72,7 @@ struct Started {
   ParsedLine line;
   std::optional<int> done;
 };
-Started start(const Call& call, Words words);
+Started start(const Invocation& call, Words words);
 
 // Prints an Error for a person and returns kRefused.
 int refuse(const Error& error);

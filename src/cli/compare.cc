@@ -76,7 +76,7 @@ std::string tables(const Comparison& comparison, bool color, size_t width) {
 
 }  // namespace
 
-int compare_command(const Call& call) {
+int compare_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   const ParsedLine& line = started.line;

@@ -55,7 +55,7 @@ ParsedLine as_run(const ParsedLine& line) {
 
 }  // namespace
 
-int config_command(const Call& call) {
+int config_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   if (!started.line.words.empty())

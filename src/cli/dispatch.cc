@@ -65,7 +65,7 @@ int print_folded(std::string text) {
   return print(fold_text(in_locale(std::move(text)), terminal_width(STDOUT_FILENO)));
 }
 
-Started start(const Call& call, Words words) {
+Started start(const Invocation& call, Words words) {
   auto line = parse_arguments(call.arguments, call.command.options, words);
   if (!line) return {{}, refuse(line.error())};
   if (line->help) return {{}, print_text(command_help(call.command))};
@@ -75,7 +75,7 @@ Started start(const Call& call, Words words) {
   return {std::move(*line), std::nullopt};
 }
 
-int help_command(const Call& call) {
+int help_command(const Invocation& call) {
   const std::span<const std::string> words =
       call.arguments.subspan(!call.arguments.empty() && call.arguments[0] == "--" ? 1 : 0);
   if (words.empty() || words[0].starts_with('-')) return print_text(program_help(call.commands));

@@ -12,7 +12,7 @@ std::string& reached() {
   static std::string text;
   return text;
 }
-int note(const Call& call) {
+int note(const Invocation& call) {
   reached() = call.command.name;
   for (const std::string& word : call.arguments) reached() += " [" + word + "]";
   return 7;

@@ -47,7 +47,7 @@ constexpr std::array<Document, 7> kDocuments{{
 
 }  // namespace
 
-int docs_command(const Call& call) {
+int docs_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   std::vector<std::string_view> names;

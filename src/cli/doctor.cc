@@ -11,7 +11,6 @@
 #include "base/writer.h"
 #include "cli/commands.h"
 #include "cli/concat.h"
-#include "cli/help.h"
 #include "cli/resolve.h"
 #include "engine/settings.h"
 #include "os/text_table.h"
@@ -79,7 +78,7 @@ std::string findings_json(const std::vector<Finding>& findings) {
   return std::string(out.view()) + "\n";
 }
 
-int doctor_command(const Call& call) {
+int doctor_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   if (!started.line.words.empty())

@@ -2,8 +2,6 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "cli/concat.h"
 #include "cli/doctor.h"
 #include "os/disk_full.h"

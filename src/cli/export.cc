@@ -132,7 +132,7 @@ constexpr std::array kFormats = {
 
 }  // namespace
 
-int export_command(const Call& call) {
+int export_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   const ParsedLine& line = started.line;

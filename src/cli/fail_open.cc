@@ -6,7 +6,6 @@
 #include <cstdio>
 
 #include "base/log.h"
-#include "base/text.h"
 #include "cli/commands.h"
 #include "job/process_identity.h"
 #include "os/environment.h"

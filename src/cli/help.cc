@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/text.h"
 #include "base/text_width.h"
 #include "cli/concat.h"
 
@@ -35,7 +34,7 @@ constexpr auto kExamples = std::to_array<CommandExample>({
     {"run", {"tacho run --hide private -- ./solve", "without host, address and command"}},
     {"attach", {"tacho attach --pid 4242", "a process and its descendants"}},
     {"attach", {"tacho attach --cgroup /system.slice/db.service", "a service"}},
-    {"attach", {"tacho attach --detach --pid 4242", "in the background, until tacho stop"}},
+    {"attach", {"tacho attach --detach --pid 4242", "in the background"}},
     {"stop", {"tacho stop last", "end the newest recording"}},
     {"stop", {"tacho stop last:train", "the newest of the job train"}},
     {"watch", {"tacho watch", "the whole machine, until Ctrl-C"}},
@@ -56,7 +55,7 @@ constexpr auto kExamples = std::to_array<CommandExample>({
     {"report", {"tacho report last --open", "and shows it in a browser"}},
     {"report", {"tacho report a.csv b.csv -o ab.html", "two files side by side"}},
     {"compare", {"tacho compare 20261115-5f1c 20261115-9a0b", "how the second differs"}},
-    {"compare", {"tacho compare last", "the last run against the one before it"}},
+    {"compare", {"tacho compare last", "against the run before"}},
     {"compare", {"tacho compare A B --fail-if 'time > +10%'", "exit 3 when B is slower"}},
     {"compare", {"tacho compare a.csv b.csv --json", "two files, for a program"}},
     {"advise", {"tacho advise last", "cores, memory and GPUs, with reasons"}},
@@ -74,7 +73,7 @@ constexpr auto kExamples = std::to_array<CommandExample>({
     {"mark", {"tacho mark align", "the phase align begins"}},
     {"mark", {"tacho mark --end", "and ends"}},
     {"export", {"tacho export last -f nextflow -o .command.trace", "the trace of a Nextflow task"}},
-    {"export", {"tacho export last -f prom", "Prometheus' text format, to stdout"}},
+    {"export", {"tacho export last -f prom", "for Prometheus, to stdout"}},
     {"hook", {"eval \"$(tacho hook snakemake)\"", "every rule of the next snakemake is a run"}},
     {"version", {"tacho version --json", "also how it was built, and what is beside it"}},
     {"list", {"tacho list metrics", "every column, its unit and meaning"}},
@@ -101,8 +100,10 @@ std::string entry(std::string_view label, std::string_view text, size_t column) 
 }
 
 std::string example_block(std::string_view command) {
+  constexpr size_t kWidest = 52;  // of the column of commands; the text of a longer one stands below it
   size_t column = 0;
-  for (const Example& example : examples(command)) column = std::max(column, text_width(example.command) + 4);
+  for (const Example& example : examples(command))
+    if (const size_t width = text_width(example.command) + 4; width <= kWidest) column = std::max(column, width);
   std::string out = "Examples:\n";
   for (const Example& example : examples(command)) out += entry(example.command, example.text, column);
   return out;

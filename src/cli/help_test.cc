@@ -1,15 +1,15 @@
 #include "cli/help.h"
-#include "base/text_width.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
 #include <array>
 
 #include "base/text.h"
+#include "base/text_width.h"
 #include "cli/docs.h"
 #include "cli/metrics.h"
+#include "probe/all_metrics.h"
 
 namespace tacho {
 namespace {

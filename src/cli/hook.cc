@@ -50,7 +50,7 @@ Result<std::string> snakemake_hook() {
 
 }  // namespace
 
-int hook_command(const Call& call) {
+int hook_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   constexpr const char* kUsage = R"x(write eval "$(tacho hook nextflow)", or snakemake)x";

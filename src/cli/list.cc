@@ -11,6 +11,7 @@
 #include "os/file.h"
 #include "os/sibling.h"
 #include "os/text_table.h"
+#include "probe/all_metrics.h"
 #include "probe/kit/probe.h"
 #include "sink/sink.h"
 
@@ -86,7 +87,7 @@ constexpr std::array<Subject, 3> kSubjects{{{"metrics", list_metrics}, {"probes"
 
 }  // namespace
 
-int list_command(const Call& call) {
+int list_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   const auto settings = resolve(started.line, kList, real_surroundings());

@@ -1,7 +1,6 @@
 #include "cli/listener.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -53,7 +52,7 @@ std::string begun_line(const Run& run, const std::string& folder, std::string_vi
   json.key("pid");
   run.pid > 0 ? json.integer(run.pid) : json.null();
   json.key("agent_pid").integer(run.tracker_pid);
-  json.key("started").number(static_cast<double>(run.outcome.started_realtime_ns / kNsPerMs) / 1e3, 3);
+  json.key("started").number(seconds_by_ms(run.outcome.started_realtime_ns), 3);
   if (!warnings.empty()) json.key("warnings").value(warnings);
   json.end_object();
   text.put('\n');

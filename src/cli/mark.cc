@@ -9,7 +9,7 @@
 
 namespace tacho {
 
-int mark_command(const Call& call) {
+int mark_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   const bool end = is_set(started.line, "end"), point = is_set(started.line, "point");

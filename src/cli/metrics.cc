@@ -1,6 +1,7 @@
 #include "cli/metrics.h"
 
 #include "cli/concat.h"
+#include "probe/all_metrics.h"
 
 namespace tacho {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "probe/all_metrics.h"
+#include "probe/kit/probe.h"
 
 namespace tacho {
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "probe/all_metrics.h"
 #include "report/column_units.h"
 
 namespace tacho {

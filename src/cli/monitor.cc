@@ -32,7 +32,7 @@ MonitorSources real_sources(const ParsedLine& line) {
 
 }  // namespace
 
-int monitor_command(const Call& call) {
+int monitor_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done == kRefused ? kBadUse : *started.done;
   if (!started.line.words.empty())

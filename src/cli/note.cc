@@ -7,7 +7,7 @@
 
 namespace tacho {
 
-int note_command(const Call& call) {
+int note_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   const auto settings = resolve(started.line, kNote, real_surroundings());

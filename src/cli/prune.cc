@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/time_text.h"
-#include "base/units.h"
 #include "base/writer.h"
 #include "cli/commands.h"
 #include "cli/resolve.h"
@@ -161,7 +160,7 @@ bool is_asked_for(const std::string& question) {
 
 }  // namespace
 
-int prune_command(const Call& call) {
+int prune_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   const ParsedLine& line = started.line;
@@ -187,7 +186,7 @@ int prune_command(const Call& call) {
   return printed != 0 || !all ? 1 : 0;
 }
 
-int rm_command(const Call& call) {
+int rm_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   const auto settings = resolve(started.line, kRm, real_surroundings());

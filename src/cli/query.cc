@@ -8,7 +8,7 @@
 
 namespace tacho {
 
-int query_command(const Call& call) {
+int query_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   const auto settings = resolve(started.line, kQuery, real_surroundings());

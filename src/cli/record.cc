@@ -21,12 +21,12 @@
 namespace tacho {
 namespace {
 
-Error no_command(const Call& call) {
+Error no_command(const Invocation& call) {
   return {Code::invalid, "no command to run", "", "write tacho " + std::string(call.command.name) + " -- CMD ARGS..."};
 }
 
 // What the settings lack or have too much of for this subcommand.
-Status check(const Call& call, const Settings& settings, const ParsedLine& line) {
+Status check(const Invocation& call, const Settings& settings, const ParsedLine& line) {
   const Subcommand subcommand = call.command.options;
   if (subcommand == kRun && settings.mode == Mode::watch) return no_command(call);
   if (subcommand == kRun && line.dashes && line.words.empty()) return no_command(call);
@@ -97,7 +97,7 @@ struct Attempt {
   bool fail_open = false;  // as far as the settings tell
 };
 
-Attempt record_attempt(const Call& call, const AsStarted& as_started, Listener& listener) {
+Attempt record_attempt(const Invocation& call, const AsStarted& as_started, Listener& listener) {
   const Started started = start(call, Words::command);
   if (started.done) return {*started.done, *started.done != kRefused};
   const bool is_run = call.command.options == kRun && !started.line.words.empty();
@@ -132,7 +132,7 @@ Attempt record_attempt(const Call& call, const AsStarted& as_started, Listener& 
   return {end->exit_status};
 }
 
-int record(const Call& call) {
+int record(const Invocation& call) {
   if (call.command.options != kRun &&
       std::find(call.arguments.begin(), call.arguments.end(), "--detach") != call.arguments.end())
     name_as_detached();
@@ -152,9 +152,9 @@ int record(const Call& call) {
 
 }  // namespace
 
-int run_command(const Call& call) { return record(call); }
-int attach_command(const Call& call) { return record(call); }
-int watch_command(const Call& call) { return record(call); }
-int tracker_program(const Call& call) { return record(call); }
+int run_command(const Invocation& call) { return record(call); }
+int attach_command(const Invocation& call) { return record(call); }
+int watch_command(const Invocation& call) { return record(call); }
+int tracker_program(const Invocation& call) { return record(call); }
 
 }  // namespace tacho

@@ -49,7 +49,7 @@ Result<PageOptions> page_options(const ParsedLine& line) {
 
 }  // namespace
 
-int report_command(const Call& call) {
+int report_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   const auto settings = resolve(started.line, kReport, real_surroundings());

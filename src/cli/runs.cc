@@ -167,7 +167,7 @@ Result<std::vector<Line>> chosen_lines(const std::string& store_dir, const Choic
 
 }  // namespace
 
-int runs_command(const Call& call) {
+int runs_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   if (!started.line.words.empty())

@@ -42,7 +42,7 @@ std::string find_real_shell(std::string_view name, const std::string& path) {
   return {};
 }
 
-int shell_program(const Call& call) {
+int shell_program(const Invocation& call) {
   const std::string_view name = real_shell_name(call.command.name);
   const std::string shell = find_real_shell(name, environment_raw("PATH").value_or("/bin:/usr/bin"));
   if (shell.empty()) {

@@ -23,7 +23,7 @@ std::string paths_of(const Input& input) {
 
 }  // namespace
 
-int show_command(const Call& call) {
+int show_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   if (started.line.words.size() != 1)

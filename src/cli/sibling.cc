@@ -106,7 +106,7 @@ Error become_deliver(const std::vector<std::string>& words, const std::string& w
 }
 
 // Everything that speaks HTTP is in tacho-deliver; it takes tacho's place, with the same words.
-int sibling_command(const Call& call) {
+int sibling_command(const Invocation& call) {
   std::vector<std::string> words{std::string(call.command.name)};
   words.insert(words.end(), call.arguments.begin(), call.arguments.end());
   if (call.command.name == "discover")

@@ -57,7 +57,7 @@ bool goes_on(const std::string& folder) {
 
 }  // namespace
 
-int stop_command(const Call& call) {
+int stop_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   if (started.line.words.size() != 1)

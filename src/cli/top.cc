@@ -117,7 +117,7 @@ class TopLoop {
 
 }  // namespace
 
-int top_command(const Call& call) {
+int top_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   auto settings = resolve(started.line, kTop, real_surroundings());

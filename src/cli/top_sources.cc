@@ -1,5 +1,6 @@
 #include "cli/top_sources.h"
 
+#include "base/units.h"
 #include "engine/looking.h"
 #include "os/line_file.h"
 #include "report/live/live_processes.h"
@@ -32,7 +33,7 @@ class Recorded final : public TopSource {
   Status open(const Input& input) {
     if (const Status status = rows_.open(rows_path_); !status) return status;
     const int64_t started_ns = input.stored.run.outcome.started_realtime_ns;
-    if (started_ns > 0) rows_.set_start(static_cast<double>(started_ns) / 1e9);
+    if (started_ns > 0) rows_.set_start(as_seconds(started_ns));
     schema_ = rows_.schema();
     state_.figures.begin(input.stored.run, schema_);
     return ok();

@@ -3,7 +3,6 @@
 #pragma once
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "engine/settings.h"
 #include "job/job.h"

@@ -47,7 +47,7 @@ std::string version_json() {
 
 }  // namespace
 
-int version_command(const Call& call) {
+int version_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   if (!started.line.words.empty())

@@ -8,7 +8,7 @@
 
 namespace tacho {
 
-int why_command(const Call& call) {
+int why_command(const Invocation& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done;
   if (started.line.words.size() != 1)

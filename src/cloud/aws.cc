@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cloud/provider.h"
 #include "cloud/values.h"
+#include "net/http/aws_metadata_place.h"
 
 namespace tacho {
 namespace {
@@ -112,6 +113,6 @@ bool is_aws(const Dmi& dmi) {
 }  // namespace
 
 extern const Vendor kAws;
-const Vendor kAws{"aws", true, "TACHO_IMDS_AWS_URL", ask_aws, is_aws, kLinkLocal, "http://[fd00:ec2::254]"};
+const Vendor kAws{"aws", true, "TACHO_IMDS_AWS_URL", ask_aws, is_aws, kLinkLocal, kAwsMetadataIpv6};
 
 }  // namespace tacho

@@ -1,5 +1,4 @@
 // Microsoft Azure: one JSON document for everything.
-#include <algorithm>
 
 #include "cloud/provider.h"
 #include "cloud/values.h"

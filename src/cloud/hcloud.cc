@@ -6,12 +6,6 @@
 namespace tacho {
 namespace {
 
-std::string_view unquoted(std::string_view text) {
-  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front())
-    return text.substr(1, text.size() - 2);
-  return text;
-}
-
 // `availability-zone: hel1-dc2`; what is indented belongs to network-config and the like.
 Text value_of(std::string_view body, std::string_view key) {
   for (const std::string_view line : split(body, '\n')) {

@@ -1,6 +1,5 @@
 // Oracle Cloud: one JSON document; its ids begin with ocid1. Not in Navigator's table: sent with TACHO_CLOUD_EXTRA=1
 // only.
-#include <algorithm>
 
 #include "cloud/provider.h"
 #include "cloud/values.h"

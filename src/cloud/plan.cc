@@ -5,6 +5,8 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "cloud/table.h"
+#include "net/http/aws_metadata_place.h"
 #include "os/environment.h"
 
 namespace tacho {
@@ -21,7 +23,7 @@ std::string as_base(std::string url) {
 // was set that cannot be used. Whoever set it does not want the vendor's own either.
 std::optional<std::string> override_of(const Vendor& vendor) {
   std::vector<const char*> names{vendor.url_variable, "TACHO_IMDS_URL"};
-  if (vendor.id == "aws") names.push_back("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+  if (vendor.id == "aws") names.push_back(kAwsMetadataVariable);
   if (vendor.id == "gcp") names.push_back("GCE_METADATA_HOST");
   for (const char* const name : names) {
     std::string url = as_base(environment(name));
@@ -36,8 +38,7 @@ std::optional<std::string> override_of(const Vendor& vendor) {
 std::vector<Base> own_bases(const Vendor& vendor) {
   std::vector<Base> bases{{std::string(vendor.base), ""}};
   if (!vendor.second_base.empty()) bases.push_back({std::string(vendor.second_base), std::string(vendor.second_host)});
-  if (vendor.id == "aws" && lower(environment("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE")) == "ipv6")
-    bases.erase(bases.begin());
+  if (vendor.id == "aws" && aws_metadata_by_ipv6()) bases.erase(bases.begin());
   return bases;
 }
 

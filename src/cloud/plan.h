@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cloud/dmi.h"
-#include "cloud/table.h"
+#include "cloud/provider.h"
 
 namespace tacho {
 

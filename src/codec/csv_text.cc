@@ -29,11 +29,7 @@ void put_csv_text(Writer& out, std::string_view text) {
 
 std::string csv_line_text(std::string_view text, size_t most_bytes) {
   std::string line = harmless_text(text);
-  if (line.size() > most_bytes) {
-    size_t end = most_bytes;
-    while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;
-    line.resize(end);
-  }
+  line.resize(start_of(line, most_bytes).size());
   return line;
 }
 

@@ -56,7 +56,7 @@ class JsonlEncoder::Line {
     json_.key(name).number(seconds > 0 ? added / seconds : kAbsent, 3);
   }
   double seconds_since(int64_t stamp_ns) const {
-    return encoder_.has_before_ ? static_cast<double>(now_.stamp_ns - stamp_ns) / 1e9 : 0;
+    return encoder_.has_before_ ? as_seconds(now_.stamp_ns - stamp_ns) : 0;
   }
   double cell_value(int index) const {
     return index >= 0 && static_cast<size_t>(index) < row_.cells.size() ? row_.cells[static_cast<size_t>(index)]

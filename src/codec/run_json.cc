@@ -1,9 +1,9 @@
 #include "codec/run_json.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/time_text.h"
+#include "base/units.h"
 #include "codec/run_json_parts.h"
 #include "codec/run_words.h"
 #include "model/allocation.h"
@@ -145,7 +145,7 @@ void write_outcome(JsonWriter& json, const Outcome& outcome, const Summary& summ
   time("started_at", outcome.started_realtime_ns);
   time("finished_at", outcome.finished_realtime_ns);
   // Until the end is known, the rows tell how long the run is: a killed tacho leaves that behind.
-  const double measured_s = static_cast<double>(outcome.duration_ns) / 1e9;
+  const double measured_s = as_seconds(outcome.duration_ns);
   json.key("duration_s").number(outcome.duration_ns > 0 ? measured_s : summary.duration_s(), 3);
   json.end_object();
 }
@@ -245,7 +245,7 @@ void write_run_identity(JsonWriter& json, const Run& run, const Summary& summary
   fields.integer("cpuset_cpus", run.limits.cpuset_cpus);
   fields.integer("memory_limit_bytes", run.limits.memory_limit_bytes);
   json.end_object();
-  json.key("interval_s").number(static_cast<double>(run.interval_ns) / 1e9, 3);
+  json.key("interval_s").number(as_seconds(run.interval_ns), 3);
   json.key("columns").array();
   for (const Column& column : summary.schema()) json.value(column.name);
   json.end_array();

@@ -12,7 +12,7 @@ constexpr size_t kMostFileNames = 12;
 uint64_t hash_of(std::string_view text) { return std::hash<std::string_view>{}(text); }
 
 // 64 bits for so few of them: two alike are not met in practice.
-uint64_t task_hash(const TaskKey& task) {
+uint64_t task_hash(const AttemptKey& task) {
   std::string text = task.workflow_id;
   text.append(1, '\0').append(task.call).append(1, '\0').append(std::to_string(task.shard.value_or(-1)));
   return hash_of(text.append(1, '\0').append(std::to_string(task.attempt.value_or(1))));
@@ -116,8 +116,8 @@ void AttemptTable::add(const CallRow& row) {
   attempt.preemptible = row.preemptible.value_or(false);
   attempt.cpus = known_or_nan(row.cpu_count);
   attempt.gpus = known_or_nan(row.gpu_count);
-  attempt.memory_gb = row.mem_total_bytes ? static_cast<double>(*row.mem_total_bytes) * 1e-9
-                                          : known_or_nan(row.mem_total_gib) * static_cast<double>(kGiB) * 1e-9;
+  attempt.memory_gb = row.mem_total_bytes ? static_cast<double>(*row.mem_total_bytes) * kBytesToGb
+                                          : known_or_nan(row.mem_total_gib) * static_cast<double>(kGiB) * kBytesToGb;
   attempt.input_gb = known_or_nan(row.input_gb());
   attempt.some_sizes_unknown = row.unknown_files > 0;
   attempt.cost_per_hour = known_or_nan(row.vm_cost_per_hour);

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "base/backoff.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/time_text.h"
 #include "base/units.h"
 #include "cromwell/analyze_row.h"
-#include "net/http/retry.h"
 #include "os/clock.h"
 
 namespace tacho {

@@ -1,6 +1,5 @@
 #include "cromwell/analyze_money.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace tacho {

@@ -4,7 +4,6 @@
 #include <map>
 #include <string>
 #include <tuple>
-#include <vector>
 
 #include "cromwell/analyze_attempts.h"
 #include "model/prices.h"

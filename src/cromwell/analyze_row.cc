@@ -60,7 +60,7 @@ JsonReader& TextJson::start(std::string_view text) {
   return json_;
 }
 
-Status LineReader::read(std::string_view line, CellTarget& target) {
+Status ExportLineReader::read(std::string_view line, CellTarget& target) {
   JsonReader& json = text_.start(line);
   const Token first = json.next();
   if (first != Token::object && first != Token::broken)
@@ -70,14 +70,14 @@ Status LineReader::read(std::string_view line, CellTarget& target) {
   return ok();
 }
 
-bool LineReader::column(JsonReader& json, CellTarget& target) {
+bool ExportLineReader::column(JsonReader& json, CellTarget& target) {
   assign_lower(column_, json.text());
   const Token first = json.next();
   if (first != Token::array) return element(json, first, 0, target);
   return each_element(json, [&](size_t at, Token token) { return element(json, token, at, target); });
 }
 
-bool LineReader::element(JsonReader& json, Token first, size_t at, CellTarget& target) {
+bool ExportLineReader::element(JsonReader& json, Token first, size_t at, CellTarget& target) {
   if (is_scalar(first)) return target.cell(column_, at, {}, cell_of(json, first)), true;
   if (first != Token::object) return json.skip(first);
   return each_member(json, [&] {

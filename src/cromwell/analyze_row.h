@@ -24,7 +24,7 @@ class TextJson {
 };
 
 // A line of an export: {"column": value, "list": [value, …], "records": [{"member": value, …}, …]}.
-class LineReader {
+class ExportLineReader {
  public:
   // The error says what is wrong, without a path.
   Status read(std::string_view line, CellTarget& target);

@@ -19,7 +19,7 @@ struct Seen : CellTarget {
 };
 
 TEST(AnalyzeRow, LinesAsBigQueryWritesThem) {
-  LineReader reader;
+  ExportLineReader reader;
   Seen seen;
   EXPECT_TRUE(reader.read(
       R"({"id":"9","on":true,"f":[1.5,2],"inputs":[{"key":"a\"b","value":null},{"key":"c"}],"deep":[[1]],"no":null})",

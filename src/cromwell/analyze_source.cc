@@ -81,7 +81,7 @@ class ExportLines {
   std::string path_;
   const TableSink& sink_;
   TableCount& count_;
-  LineReader reader_;
+  ExportLineReader reader_;
   std::string open_;
   bool too_long_ = false;
   uint64_t number_ = 0;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "base/text.h"
+#include "base/units.h"
 
 namespace tacho {
 namespace {
@@ -80,7 +80,7 @@ std::span<const std::string_view> runtime_columns() { return kRuntimeAsked; }
 std::span<const std::string_view> metrics_columns() { return kMetricsAsked; }
 std::span<const std::string_view> call_columns() { return kCallAsked; }
 
-bool TaskKey::take(std::string_view column, const TableCell& cell) {
+bool AttemptKey::take(std::string_view column, const TableCell& cell) {
   if (column == "workflow_id") workflow_id = name_of(cell);
   else if (column == "task_call_name") call = name_of(cell);
   else if (column == "shard") shard = cell.integer();
@@ -198,7 +198,7 @@ void CallRow::input(size_t element, std::string_view member, const TableCell& ce
   else if (member == "type") open_.is_file = cell.text == "file";
   else if (member == "value") open_.value_gb = amount_of(cell);
   else if (member == "size_bytes")
-    if (const auto bytes = amount_of(cell, kMostBytes)) open_.size_gb = *bytes * 1e-9;
+    if (const auto bytes = amount_of(cell, kMostBytes)) open_.size_gb = *bytes * kBytesToGb;
 }
 
 void CallRow::finish() {
@@ -219,7 +219,7 @@ std::string_view CallRow::lacks() const {
 }
 
 std::optional<double> CallRow::input_gb() const {
-  if (inputs_size_bytes && *inputs_size_bytes >= 0) return static_cast<double>(*inputs_size_bytes) * 1e-9;
+  if (inputs_size_bytes && *inputs_size_bytes >= 0) return static_cast<double>(*inputs_size_bytes) * kBytesToGb;
   if (known_files == 0 && unknown_files > 0) return std::nullopt;
   return known_gb;
 }

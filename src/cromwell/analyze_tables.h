@@ -13,7 +13,7 @@
 namespace tacho {
 
 // Whose row it is.
-struct TaskKey {
+struct AttemptKey {
   std::string workflow_id, call;
   std::optional<int64_t> shard, attempt;
   bool is_known() const { return !workflow_id.empty() && !call.empty(); }
@@ -27,7 +27,7 @@ struct NamedDisk {
 
 // A start of the monitor.
 struct RuntimeRow : CellTarget {
-  TaskKey task;
+  AttemptKey task;
   std::string run_id, instance_name, cpu_platform;
   std::optional<int64_t> instance_id, start_us, cpu_count, measure_interval_ms;
   std::optional<double> mem_total_gb;
@@ -61,7 +61,7 @@ struct MetricsRow : CellTarget {
 
 // A call attempt as Cromwell tells of it.
 struct CallRow : CellTarget {
-  TaskKey task;
+  AttemptKey task;
   std::string workflow_name, root_workflow, instance_name, status, image, cpu_platform;
   std::optional<bool> preemptible, cached, end_known;
   std::optional<int64_t> start_us, end_us, vm_start_us, vm_end_us, cpu_count, mem_total_bytes, gpu_count;

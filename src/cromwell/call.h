@@ -15,7 +15,7 @@ struct WorkflowHead {
 
 enum class InputType : uint8_t { null, boolean, number, string, file };
 
-struct Input {
+struct CallInput {
   std::string key;  // reads[0], map["k"]
   InputType type = InputType::null;
   std::string value;                  // of a file its gs:// path until its size is known
@@ -45,11 +45,11 @@ struct Call {
   std::string cpu, memory, disks, docker, max_preemptible, cpu_platform, gpu_count, gpu_type, predefined_machine_type;
   std::string sub_workflow_id;
   bool has_sub_workflow = false;  // subWorkflowMetadata was there and has been read
-  std::vector<Input> inputs;      // in the order of the document
+  std::vector<CallInput> inputs;  // in the order of the document
   bool inputs_cut = false;
 
   void clear() {
-    std::vector<Input> kept = std::move(inputs);
+    std::vector<CallInput> kept = std::move(inputs);
     kept.clear();  // keeps the memory
     *this = Call();
     inputs = std::move(kept);

@@ -106,7 +106,7 @@ bool read_caching(JsonReader& reader, Token first, std::optional<bool>& hit) {
   }
 }
 
-enum class Member {
+enum class CallMember {
   other,
   shard,
   attempt,
@@ -121,22 +121,22 @@ enum class Member {
   sub_workflow
 };
 
-Member member_of(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, Member>, 11> kMembers = {
-      {{"shardIndex", Member::shard},
-       {"attempt", Member::attempt},
-       {"preemptible", Member::preemptible},
-       {"returnCode", Member::return_code},
-       {"vmCostPerHour", Member::cost},
-       {"callCaching", Member::caching},
-       {"jes", Member::jes},
-       {"gcpBatch", Member::batch},
-       {"runtimeAttributes", Member::attributes},
-       {"inputs", Member::inputs},
-       {"subWorkflowMetadata", Member::sub_workflow}}};
+CallMember member_of(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, CallMember>, 11> kMembers = {
+      {{"shardIndex", CallMember::shard},
+       {"attempt", CallMember::attempt},
+       {"preemptible", CallMember::preemptible},
+       {"returnCode", CallMember::return_code},
+       {"vmCostPerHour", CallMember::cost},
+       {"callCaching", CallMember::caching},
+       {"jes", CallMember::jes},
+       {"gcpBatch", CallMember::batch},
+       {"runtimeAttributes", CallMember::attributes},
+       {"inputs", CallMember::inputs},
+       {"subWorkflowMetadata", CallMember::sub_workflow}}};
   for (const auto& [known, member] : kMembers)
     if (known == name) return member;
-  return Member::other;
+  return CallMember::other;
 }
 
 }  // namespace
@@ -183,37 +183,37 @@ bool read_call(JsonReader& reader, Call& call, bool with_inputs, const std::func
     const Token token = reader.next();
     if (token == Token::end_object) return true;
     if (token != Token::key) return false;
-    const Member member = member_of(reader.text());
-    const TextMember* const plain = member == Member::other ? find(kCallTexts, reader.text()) : nullptr;
+    const CallMember member = member_of(reader.text());
+    const TextMember* const plain = member == CallMember::other ? find(kCallTexts, reader.text()) : nullptr;
     const Token value = reader.next();
     bool good = true;
     switch (member) {
-      case Member::other:
+      case CallMember::other:
         good = plain != nullptr ? read_text(reader, value, call.*plain->target) : reader.skip(value);
         break;
-      case Member::shard: good = read_integer(reader, value, call.shard); break;
-      case Member::attempt: good = read_integer(reader, value, call.attempt); break;
-      case Member::preemptible: good = read_flag(reader, value, call.preemptible); break;
-      case Member::return_code:
+      case CallMember::shard: good = read_integer(reader, value, call.shard); break;
+      case CallMember::attempt: good = read_integer(reader, value, call.attempt); break;
+      case CallMember::preemptible: good = read_flag(reader, value, call.preemptible); break;
+      case CallMember::return_code:
         good = read_integer(reader, value, number);
         call.return_code = number.value;
         break;
-      case Member::cost:
+      case CallMember::cost:
         good = read_text(reader, value, text);
         call.vm_cost_per_hour = parse_double(text);
         break;
-      case Member::caching: good = read_caching(reader, value, call.cache_hit); break;
-      case Member::jes: good = read_texts(reader, value, call, kPlaceTexts, call.has_jes); break;
-      case Member::batch: good = read_texts(reader, value, call, kPlaceTexts, call.has_batch); break;
-      case Member::attributes: good = read_texts(reader, value, call, kAttributeTexts, call.has_attributes); break;
-      case Member::inputs:
+      case CallMember::caching: good = read_caching(reader, value, call.cache_hit); break;
+      case CallMember::jes: good = read_texts(reader, value, call, kPlaceTexts, call.has_jes); break;
+      case CallMember::batch: good = read_texts(reader, value, call, kPlaceTexts, call.has_batch); break;
+      case CallMember::attributes: good = read_texts(reader, value, call, kAttributeTexts, call.has_attributes); break;
+      case CallMember::inputs:
         // A call with a sub-workflow has no row of its own.
         good = with_inputs && !call.has_sub_workflow && value == Token::object ? read_inputs(reader, call)
                                                                                : reader.skip(value);
         break;
-      case Member::sub_workflow:
+      case CallMember::sub_workflow:
         call.has_sub_workflow = value == Token::object;
-        std::vector<Input>().swap(call.inputs);  // those of calls inside of it need the room
+        std::vector<CallInput>().swap(call.inputs);  // those of calls inside of it need the room
         good = sub_workflow(value);
         break;
     }

@@ -3,7 +3,6 @@
 // audience. Thread-safe.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/backoff.h"
 #include "base/chance.h"
 #include "base/log.h"
 #include "base/text.h"

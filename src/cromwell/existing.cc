@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/backoff.h"
 #include "base/hex.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/time_text.h"
 #include "base/units.h"
-#include "cromwell/row_json.h"
 #include "net/google/bigquery_schema.h"
 #include "net/http/digest.h"
-#include "net/http/retry.h"
 
 namespace tacho {
 namespace {

@@ -6,7 +6,6 @@
 #include "base/units.h"
 #include "base/writer.h"
 #include "cromwell/commands.h"
-#include "cromwell/inputs.h"
 #include "cromwell/log_source.h"
 #include "cromwell/monitoring_log.h"
 #include "cromwell/options.h"

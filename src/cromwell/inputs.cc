@@ -46,7 +46,7 @@ class Flattener {
   // What of two members of the same name the first one made.
   void drop_superseded() {
     size_t at = 0;
-    std::erase_if(call_.inputs, [&](const Input&) { return superseded_.contains(at++); });
+    std::erase_if(call_.inputs, [&](const CallInput&) { return superseded_.contains(at++); });
   }
 
  private:
@@ -95,7 +95,7 @@ class Flattener {
   }
 
   bool add(InputType type, std::string_view text) {
-    held_bytes_ += path_.size() + text.size() + sizeof(Input);
+    held_bytes_ += path_.size() + text.size() + sizeof(CallInput);
     call_.inputs.push_back({path_, type, std::string(text), std::nullopt});
     return true;
   }

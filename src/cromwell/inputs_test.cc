@@ -23,7 +23,7 @@ Call flatten(const std::string& json) {
 
 std::string leaves(const std::string& json) {
   std::string text;
-  for (const Input& input : flatten(json).inputs)
+  for (const CallInput& input : flatten(json).inputs)
     text.append(input.key).append(":").append(input_type_name(input.type)).append(":").append(input.value).append(";");
   return text;
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/backoff.h"
 #include "base/units.h"
 #include "cromwell/inputs.h"
 #include "cromwell/metadata_file.h"

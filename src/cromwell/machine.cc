@@ -133,7 +133,7 @@ std::optional<Machine> custom(std::string_view type) {
 
 int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
-struct Limits {
+struct MachineLimits {
   double least_gib_per_cpu, most_gib_per_cpu;
   int64_t most_cpus;
   int64_t (*cpus)(int64_t wanted);
@@ -150,7 +150,7 @@ int64_t n2d_cpus(int64_t wanted) {
   return cpus;
 }
 
-Limits limits_of(std::string_view platform) {
+MachineLimits limits_of(std::string_view platform) {
   if (platform == "Intel Cascade Lake" || platform == "Intel Ice Lake") return {1, 8, kMostCpus, n2_cpus};
   if (platform == "AMD Rome") return {0.5, 8, 96, n2d_cpus};
   return {0.9, 6.5, kMostCpus, n1_cpus};
@@ -205,7 +205,7 @@ std::optional<int64_t> parse_cpus(std::string_view text) {
 
 Machine batch_shape(int64_t cpus, int64_t memory_bytes, std::string_view cpu_platform) {
   constexpr int64_t kStep = 256 * kMiB;
-  const Limits limits = limits_of(trim(cpu_platform));
+  const MachineLimits limits = limits_of(trim(cpu_platform));
   const auto bytes_of = [](double gib) { return gib * static_cast<double>(kGiB); };
   Machine machine{limits.cpus(cpus), round_up(std::clamp<int64_t>(memory_bytes, 0, kMostMib * kMiB), kStep)};
   const double needed = std::ceil(static_cast<double>(machine.memory_bytes) / bytes_of(limits.most_gib_per_cpu));

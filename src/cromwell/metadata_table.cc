@@ -14,10 +14,10 @@ constexpr bool kOriginal = false, kAdded = true;
 constexpr void (*kAtTheEnd)(BqRowWriter&, const MetadataRow&) = nullptr;  // of the row, while there is room
 
 // Known sizes together; nothing when there are files and none is known.
-std::optional<int64_t> size_of(const std::vector<Input>& inputs) {
+std::optional<int64_t> size_of(const std::vector<CallInput>& inputs) {
   int64_t sum = 0;
   bool files = false, known = false;
-  for (const Input& input : inputs) {
+  for (const CallInput& input : inputs) {
     files |= input.type == InputType::file;
     known |= input.size_bytes.has_value();
     sum += input.size_bytes.value_or(0);
@@ -26,15 +26,15 @@ std::optional<int64_t> size_of(const std::vector<Input>& inputs) {
   return sum;
 }
 
-void put_input_value(BqRowWriter& row, const Input& input) {
+void put_input_value(BqRowWriter& row, const CallInput& input) {
   if (input.type == InputType::null || (input.type == InputType::file && !input.size_bytes)) row.null();
   else if (input.type == InputType::file) row.text(input_gigabytes(*input.size_bytes));
   else row.text(input.value);
 }
 
-#define PUT(...) [](BqRowWriter& row, const Input& of) { row.__VA_ARGS__; }
+#define PUT(...) [](BqRowWriter& row, const CallInput& of) { row.__VA_ARGS__; }
 // clang-format off
-constexpr auto kInputLines = std::to_array<BqLine<Input>>({
+constexpr auto kInputLines = std::to_array<BqLine<CallInput>>({
     {"key", string, required, kOriginal, "name of the input", PUT(text(of.key))},
     {"type", string, required, kOriginal, "file, string, number, boolean … or null", PUT(text(input_type_name(of.type)))},
     {"value", string, nullable, kOriginal, "as text; of a file its size in GB, NULL where that is not known", put_input_value},
@@ -92,6 +92,6 @@ constexpr auto kMetadataColumns = columns_of(kMetadataLines);
 constinit const BqTableData kBqMetadata{"metadata", "start_time", kMetadataColumns};
 
 void write_metadata_columns(Writer& out, const MetadataRow& row) { write_bq_row(out, kMetadataLines, row); }
-void write_metadata_input(Writer& out, const Input& input) { write_bq_row(out, kInputLines, input); }
+void write_metadata_input(Writer& out, const CallInput& input) { write_bq_row(out, kInputLines, input); }
 
 }  // namespace tacho

@@ -10,6 +10,6 @@ extern const BqTableData kBqMetadata;
 // All columns but inputs and inputs_truncated, which row_json() adds: they take what is left of a row's bytes.
 void write_metadata_columns(Writer& out, const MetadataRow& row);
 // One of the inputs.
-void write_metadata_input(Writer& out, const Input& input);
+void write_metadata_input(Writer& out, const CallInput& input);
 
 }  // namespace tacho

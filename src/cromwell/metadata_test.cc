@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cromwell/row_json.h"

@@ -1,7 +1,6 @@
 // The command line of tacho cromwell: one table of options for all its commands, their environment variables, and the
 // settings made from them. Not thread-safe.
 #pragma once
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>

@@ -114,10 +114,10 @@ bool set_times(const Call& call, const WorkflowHead& workflow, MetadataRow& row)
 
 // What lies beyond the size of a row however short it is written need not be held until the row is. Files are: their
 // sizes are summed up.
-bool drop_what_cannot_fit(std::vector<Input>& inputs) {
-  const auto is_file = [](const Input& input) { return input.type == InputType::file; };
+bool drop_what_cannot_fit(std::vector<CallInput>& inputs) {
+  const auto is_file = [](const CallInput& input) { return input.type == InputType::file; };
   size_t bytes = 0;
-  const auto beyond = std::find_if(inputs.begin(), inputs.end(), [&](const Input& input) {
+  const auto beyond = std::find_if(inputs.begin(), inputs.end(), [&](const CallInput& input) {
     bytes += input.key.size() + (is_file(input) ? 0 : input.value.size());
     return bytes > kMostRowBytes;
   });
@@ -127,13 +127,15 @@ bool drop_what_cannot_fit(std::vector<Input>& inputs) {
 }
 
 // By the bytes of the key; of members that stand twice the last one counts.
-void sort_inputs(std::vector<Input>& inputs) {
-  if (std::is_sorted(inputs.begin(), inputs.end(), [](const Input& a, const Input& b) { return a.key <= b.key; }))
+void sort_inputs(std::vector<CallInput>& inputs) {
+  if (std::is_sorted(inputs.begin(), inputs.end(),
+                     [](const CallInput& a, const CallInput& b) { return a.key <= b.key; }))
     return;
   std::reverse(inputs.begin(), inputs.end());
-  std::stable_sort(inputs.begin(), inputs.end(), [](const Input& a, const Input& b) { return a.key < b.key; });
-  inputs.erase(std::unique(inputs.begin(), inputs.end(), [](const Input& a, const Input& b) { return a.key == b.key; }),
-               inputs.end());
+  std::stable_sort(inputs.begin(), inputs.end(), [](const CallInput& a, const CallInput& b) { return a.key < b.key; });
+  inputs.erase(
+      std::unique(inputs.begin(), inputs.end(), [](const CallInput& a, const CallInput& b) { return a.key == b.key; }),
+      inputs.end());
 }
 
 }  // namespace

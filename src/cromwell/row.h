@@ -29,7 +29,7 @@ struct MetadataRow {
   int64_t start_ns = 0, end_ns = 0;
   std::optional<int64_t> memory_bytes;
   std::vector<Disk> disks;
-  std::vector<Input> inputs;  // sorted by key
+  std::vector<CallInput> inputs;  // sorted by key
   // What the original's table does not have.
   std::string call_fqn, root_workflow_id, backend, machine_type, job_id, gpu_type;
   bool end_time_known = true, cached = false, inputs_truncated = false;

@@ -16,7 +16,7 @@ std::string row_json(const MetadataRow& row, size_t most_bytes) {
   std::string text(out.view().substr(0, out.view().size() - 1));
   bool truncated = row.inputs_truncated, any = false;
   constexpr size_t kTail = 64;  // the closing members
-  for (const Input& input : row.inputs) {
+  for (const CallInput& input : row.inputs) {
     out.clear();
     write_metadata_input(out, input);
     const std::string_view one = out.view();
@@ -42,7 +42,7 @@ std::string row_insert_id(const MetadataRow& row) {
 
 size_t row_bytes(const MetadataRow& row) {
   size_t bytes = 1500 + row.job_id.size() + row.docker_image.size() + row.call_fqn.size();
-  for (const Input& input : row.inputs) bytes += input.key.size() + input.value.size() + 64;
+  for (const CallInput& input : row.inputs) bytes += input.key.size() + input.value.size() + 64;
   for (const Disk& disk : row.disks) bytes += disk.mount.size() + disk.type.size() + 16;
   return bytes;
 }

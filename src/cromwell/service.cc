@@ -22,13 +22,13 @@ ServedResponse answer(int status, std::string_view what, const std::string& text
 }
 
 // What a person finds in the log: one line an event.
-void note(const Event& event, const std::string& text) {
+void note(const PostedEvent& event, const std::string& text) {
   std::string line = event.id.empty() ? "event" : "workflow " + event.id;
   if (!event.message_id.empty()) line += " (message " + event.message_id.substr(0, 100) + ")";
   log::error(harmless_text((line + ": " + text).substr(0, 4'000)));
 }
 
-std::string key_of(const Event& event) {
+std::string key_of(const PostedEvent& event) {
   // Cromwell's own callback comes for workflows that are over.
   if (event.object.empty()) return "callback\n" + event.id;
   // Without a generation a new object of the same name cannot be told from the old one.
@@ -52,16 +52,18 @@ ServedResponse Service::handle(const ServedRequest& request) {
     log::warn("a caller is refused: " + why);
     return answer(refused, "error", why);
   }
-  const Event found = read_event(request.headers, request.body);
+  const PostedEvent found = read_event(request.headers, request.body);
   switch (found.kind) {
-    case Event::Kind::malformed: note(found, "a malformed event: " + found.why); return answer(400, "error", found.why);
-    case Event::Kind::ignored: log::debug(harmless_text("ignored: " + found.why)); return {204, "", "", {}};
-    case Event::Kind::workflow: break;
+    case PostedEvent::Kind::malformed:
+      note(found, "a malformed event: " + found.why);
+      return answer(400, "error", found.why);
+    case PostedEvent::Kind::ignored: log::debug(harmless_text("ignored: " + found.why)); return {204, "", "", {}};
+    case PostedEvent::Kind::workflow: break;
   }
   return event(found);
 }
 
-ServedResponse Service::event(const Event& event) {
+ServedResponse Service::event(const PostedEvent& event) {
   const std::string key = key_of(event);
   if (!key.empty() && was_done(key)) {
     log::debug("workflow " + event.id + " was uploaded for this event already");

@@ -2,7 +2,6 @@
 // the sender of the event does the right thing: 2xx done or nothing to do, 4xx no use to send it again, 5xx again
 // later. Thread-safe; a call waits until its workflow is uploaded.
 #pragma once
-#include <cstdint>
 #include <functional>
 #include <list>
 #include <map>
@@ -11,7 +10,7 @@
 #include <string>
 
 #include "cromwell/caller_check.h"
-#include "cromwell/events.h"
+#include "cromwell/posted_event.h"
 #include "cromwell/workflow_uploader.h"
 #include "http/server.h"
 #include "os/thread.h"
@@ -32,7 +31,7 @@ class Service {
 
  private:
   using Result_ = std::shared_ptr<const UploadResult>;
-  ServedResponse event(const Event& event);
+  ServedResponse event(const PostedEvent& event);
   // Waits for a place, or for another caller that uploads the same workflow just now; null when too many wait.
   Result_ upload(const std::string& id);
   Result_ upload_now(const std::string& id);

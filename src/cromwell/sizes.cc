@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/backoff.h"
 #include "base/chance.h"
 #include "base/log.h"
 #include "base/text.h"

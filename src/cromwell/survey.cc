@@ -1,7 +1,6 @@
 #include "cromwell/survey.h"
 
 #include <array>
-#include <cstring>
 #include <optional>
 #include <vector>
 

@@ -182,9 +182,9 @@ bool Upload::add(MetadataRow& row) {
 
 void Upload::find_sizes() {
   std::vector<std::string_view> paths;
-  std::vector<Input*> files;
+  std::vector<CallInput*> files;
   for (MetadataRow& row : batch_) {
-    for (Input& input : row.inputs) {
+    for (CallInput& input : row.inputs) {
       if (input.type != InputType::file) continue;
       paths.push_back(input.value);
       files.push_back(&input);

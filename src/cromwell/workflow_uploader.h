@@ -3,7 +3,6 @@
 // several threads; each upload has a client and a sender of its own.
 #pragma once
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "cromwell/cromwell_client.h"

@@ -20,7 +20,7 @@ std::string first_of(const Json& object, std::initializer_list<std::string_view>
 std::optional<int64_t> parse_expiry(const std::string& text) {
   if (const auto seconds = parse_double(text)) {
     if (*seconds <= 0 || *seconds > 9e9) return std::nullopt;
-    return static_cast<int64_t>(*seconds * 1e9);
+    return as_ns(*seconds);
   }
   return parse_iso_date_ns(text);
 }

@@ -9,7 +9,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <set>
 #include <utility>

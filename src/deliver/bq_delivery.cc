@@ -1,7 +1,6 @@
 #include "deliver/bq_delivery.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/text.h"

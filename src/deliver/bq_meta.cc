@@ -1,7 +1,5 @@
 #include "deliver/bq_meta.h"
 
-#include <algorithm>
-
 #include "base/text.h"
 #include "base/units.h"
 #include "os/environment.h"

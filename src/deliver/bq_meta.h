@@ -3,7 +3,6 @@
 #pragma once
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>

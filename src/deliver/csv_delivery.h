@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/backoff.h"
+#include "base/units.h"
 #include "deliver/batch_uploader.h"
 #include "deliver/spooled_delivery.h"
-#include "net/http/retry.h"
 
 namespace tacho {
 
@@ -68,8 +69,7 @@ class CsvDelivery : public SpooledDelivery {
   bool loaded_ = false, checked_ = false, uploading_ = false, brought_back_ = false;
 };
 
-inline constexpr int64_t kRefusedPause_ns =
-    int64_t{300} * 1'000'000'000;  // where fresh credentials, or a token, are refused
+inline constexpr int64_t kRefusedPause_ns = 300 * kNsPerSec;  // where fresh credentials, or a token, are refused
 inline constexpr int64_t kOtherPause_ms = 60'000;
 inline constexpr int kMaxFailuresAfterEnd = 3;
 

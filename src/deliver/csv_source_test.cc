@@ -7,7 +7,6 @@
 
 #include "codec/gunzip.h"
 #include "deliver/batch_uploader.h"
-#include "deliver/compress.h"
 #include "deliver/gzip_source.h"
 #include "spool/writer.h"
 #include "support/temp_dir.h"

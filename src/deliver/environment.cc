@@ -8,7 +8,6 @@
 #include "cloud/host_identity.h"
 #include "net/aws/aws_credentials.h"
 #include "os/clock.h"
-#include "os/environment.h"
 #include "os/identity.h"
 
 namespace tacho {

@@ -3,7 +3,6 @@
 #pragma once
 #include <functional>
 #include <optional>
-#include <string>
 
 #include "cloud/cloud.h"
 #include "deliver/delivery.h"

@@ -24,7 +24,7 @@ Json finish_body(const SpoolMeta& meta, std::string_view last_row) {
   }
   const auto seconds = parse_double(last_row.substr(0, last_row.find(',')));
   body["run_status"] = meta::kRunFailed;
-  body["finished_at"] = seconds_utc(seconds ? static_cast<int64_t>(*seconds * 1e9) : system_clock().realtime_ns());
+  body["finished_at"] = seconds_utc(seconds ? as_ns(*seconds) : system_clock().realtime_ns());
   return body;
 }
 

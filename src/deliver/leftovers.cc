@@ -5,17 +5,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <limits>
-#include <optional>
 
-#include "base/bytes.h"
 #include "base/path.h"
-#include "base/text.h"
 #include "base/time_text.h"
 #include "base/units.h"
 #include "deliver/kinds.h"
 #include "os/environment.h"
 #include "os/file.h"
+#include "spool/layout.h"
 
 namespace tacho {
 namespace {
@@ -25,11 +22,9 @@ constexpr int64_t kMaxAge_s = int64_t{90} * 24 * 3600;
 constexpr int64_t kLeftoverPatience_ns = 60 * kNsPerSec;  // for one leftover; the next tacho tries again
 
 int64_t max_bytes(Notices& notices) {
-  const std::string text = environment("TACHO_SPOOL_MAX");
-  if (text.empty()) return kDefaultMaxBytes;
-  if (const auto bytes = parse_bytes(text)) return *bytes;
-  notices.must("TACHO_SPOOL_MAX is no size: " + valid_utf8(text) + "; write bytes, or 500M or 2G. 1 GiB is used");
-  return kDefaultMaxBytes;
+  const SpoolLimit limit = spool_limit("1 GiB is used");
+  if (!limit.complaint.empty()) notices.must(limit.complaint);
+  return limit.bytes.value_or(kDefaultMaxBytes);
 }
 
 // Of that kind, and meant for where that kind goes by our settings.

@@ -5,9 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/backoff.h"

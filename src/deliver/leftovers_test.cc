@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "deliver/kinds.h"
 #include "spool/writer.h"

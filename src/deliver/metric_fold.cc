@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "net/metrics/remote_write.h"
 
 namespace tacho {
@@ -76,14 +77,13 @@ std::optional<double> MetricFold::value_at(size_t index, int64_t time_ms, const 
     case SeriesSource::processes:
       if (end != nullptr) return 0;
       return cell ? std::optional(*cell + 1) : std::nullopt;
-    case SeriesSource::update_time: return static_cast<double>(time_ms) / 1e3;
+    case SeriesSource::update_time: return ms_as_seconds(time_ms);
     case SeriesSource::uptime:
-      return started_ms_ > 0 ? std::optional(static_cast<double>(std::max<int64_t>(0, time_ms - started_ms_)) / 1e3)
-                             : std::nullopt;
+      return started_ms_ > 0 ? std::optional(ms_as_seconds(std::max<int64_t>(0, time_ms - started_ms_))) : std::nullopt;
     case SeriesSource::exit_code:
       return end != nullptr && end->exit_code ? std::optional(static_cast<double>(*end->exit_code)) : std::nullopt;
     case SeriesSource::end_time:
-      return end != nullptr && end->time_ms > 0 ? std::optional(static_cast<double>(end->time_ms) / 1e3) : std::nullopt;
+      return end != nullptr && end->time_ms > 0 ? std::optional(ms_as_seconds(end->time_ms)) : std::nullopt;
   }
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "net/http/url.h"
 #include "os/environment.h"
 #include "spool/contract.h"
@@ -157,7 +158,7 @@ std::vector<MetricSeries> prometheus_series(const MetricMeta& meta) {
   if (meta.started_ms > 0)
     all.push_back({.name = "tacho_job_start_time_seconds",
                    .source = Source::constant,
-                   .constant = static_cast<double>(meta.started_ms) / 1e3});
+                   .constant = ms_as_seconds(meta.started_ms)});
   all.push_back({.name = "tacho_job_update_time_seconds", .source = Source::update_time});
   all.push_back({.name = "tacho_job_end_time_seconds", .source = Source::end_time});
   const auto counter = [&](const char* name, SeriesLabels labels, const char* column) {

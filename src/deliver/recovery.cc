@@ -41,13 +41,10 @@ const char kHelp[] =
     "  tacho deliver                  all that waits in the spool\n"
     "  tacho deliver 20261115-a1b2    one run\n\n"
     "Usage: tacho deliver [RUN|DIR...|--all] [--json] [--follow]\n"
-    "Sends what a killed run or a dead network left in the spool. RUN is an id, a part of it, last, a job name, or the "
-    "service's;\n"
-    "DIR is the folder of a run or a spool with several, of your own; any other folder is refused. Without a name "
-    "everything\n"
-    "is sent, as with --all. Credentials, and where they go, are those of the environment and of the options here, "
-    "whatever\n"
-    "the spool says.\n"
+    "Sends what a killed run or a dead network left in the spool. RUN is an id, a part of it, last, a job name, or\n"
+    "the id that the service gave. DIR is a folder of your own: of a run, or a spool with several; any other is\n"
+    "refused. Without a name everything is sent, as with --all. Credentials, and where they go, are those of the\n"
+    "environment and of the options here, whatever the spool says.\n"
     "--json prints a JSON object for each run of metrics, and then how many were delivered and how many are left.\n"
     "--follow goes on until SIGTERM, and sends what --deliver later leaves as soon as its run is over.\n\n";
 
@@ -79,43 +76,43 @@ Status take(SpoolRun& run, int64_t until_ns) {
   }
 }
 
-enum class Fate { delivered, left, skipped };
+enum class RunFate { delivered, left, skipped };
 
 // What stands in the way before anything is done; nothing when the run can be taken.
-std::optional<Fate> look_at(const SpoolRun& run, Role role, const Patience& patience) {
+std::optional<RunFate> look_at(const SpoolRun& run, Role role, const Patience& patience) {
   const std::string kept = "not delivered, kept in " + run.folder() + ": ";
   if (const Status usable = run.usable(); !usable) {
-    if (usable.error().code != Code::denied && usable.error().code != Code::io) return Fate::delivered;
-    return log::error("not delivered: " + usable.error().message()), Fate::left;
+    if (usable.error().code != Code::denied && usable.error().code != Code::io) return RunFate::delivered;
+    return log::error("not delivered: " + usable.error().message()), RunFate::left;
   }
-  if (!run.has_files()) return Fate::skipped;  // empty, or somebody else's
+  if (!run.has_files()) return RunFate::skipped;  // empty, or somebody else's
   const auto text = run.meta();
   if (!text && text.error().code == Code::not_available) {
     // Killed before the description was written: there can be no row either.
     if (!run.has_rows() && is_run_name(run.name())) return std::nullopt;
     return log::error(kept + "its meta.json is missing, which says where its rows go; they are in the files there"),
-           Fate::left;
+           RunFate::left;
   }
   const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
-  if (!meta) return log::error(kept + meta.error().message()), Fate::left;
+  if (!meta) return log::error(kept + meta.error().message()), RunFate::left;
   const DeliveryKind* kind = kind_of(*meta);
-  if (kind == nullptr) return log::error(kept + why_unknown(*meta)), Fate::left;
+  if (kind == nullptr) return log::error(kept + why_unknown(*meta)), RunFate::left;
   if (const std::string whose = kind->elsewhere(*meta); !whose.empty())
-    return log::warn(run.folder() + " belongs to " + whose), role == Role::named ? Fate::left : Fate::skipped;
+    return log::warn(run.folder() + " belongs to " + whose), role == Role::named ? RunFate::left : RunFate::skipped;
   if (patience.away.contains(meta->api_url))
-    return log::error(kept + "its receiver is away (run tacho deliver again)"), Fate::left;
+    return log::error(kept + "its receiver is away (run tacho deliver again)"), RunFate::left;
   return std::nullopt;
 }
 
 // The patience is shorter for those that come after one whose time ran out.
-Fate deliver_one(const std::string& folder, Role role, Delivering& shared, Patience& patience) {
+RunFate deliver_one(const std::string& folder, Role role, Delivering& shared, Patience& patience) {
   SpoolRun run(folder);
   if (const auto fate = look_at(run, role, patience)) return *fate;
   if (const Status status = take(run, patience.sender_until_ns); !status) {
-    if (status.error().code == Code::gone) return Fate::delivered;
+    if (status.error().code == Code::gone) return RunFate::delivered;
     log::warn(status.error().message());
     // One that still runs is in good hands; one that cannot be locked, on a disk that is read-only now, is not.
-    return role == Role::named || status.error().code != Code::not_available ? Fate::left : Fate::skipped;
+    return role == Role::named || status.error().code != Code::not_available ? RunFate::left : RunFate::skipped;
   }
   give_back_memory(true);  // loading has touched most of some thirty libraries, and few of those pages are needed again
   const auto text = run.meta();
@@ -132,7 +129,7 @@ Fate deliver_one(const std::string& folder, Role role, Delivering& shared, Patie
     if (step.kind == Step::Kind::wait && now_ns - worked_ns > kOutage_ns)
       step.kind = Step::Kind::left, patience.run_ns = kShortPatience_ns;
     if (step.kind != Step::Kind::wait && shared.told) shared.told(*delivery, step.kind == Step::Kind::done);
-    if (step.kind == Step::Kind::done) return patience.run_ns = kRecoveryPatience_ns, Fate::delivered;
+    if (step.kind == Step::Kind::done) return patience.run_ns = kRecoveryPatience_ns, RunFate::delivered;
     if (step.kind == Step::Kind::left) {
       if (now_ns >= deadline_ns) patience.run_ns = kShortPatience_ns;
       if (const auto metrics = delivery->progress(); metrics && patience.run_ns == kShortPatience_ns)
@@ -141,7 +138,7 @@ Fate deliver_one(const std::string& folder, Role role, Delivering& shared, Patie
       std::string reason = delivery->reason();
       if (const size_t at = reason.find(kPromise); at != std::string::npos) reason.erase(at, kPromise.size());
       log::error("not delivered, kept in " + folder + ": " + reason + " (run tacho deliver again when that is mended)");
-      return Fate::left;
+      return RunFate::left;
     }
     system_clock().wait({}, step.wake_ns);
   }
@@ -246,9 +243,9 @@ int deliver_command(std::span<const std::string> arguments) {
   Patience patience;
   int delivered = 0, left = 0;
   for (const std::string& folder : *folders) {
-    const Fate fate = deliver_one(folder, request->all ? Role::command : Role::named, shared, patience);
-    delivered += fate == Fate::delivered;
-    left += fate == Fate::left;
+    const RunFate fate = deliver_one(folder, request->all ? Role::command : Role::named, shared, patience);
+    delivered += fate == RunFate::delivered;
+    left += fate == RunFate::left;
   }
   std::printf(request->json ? "{\"delivered\": %d, \"left\": %d}\n" : "%d delivered, %d left\n", delivered, left);
   return left > 0 ? 1 : 0;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/backoff.h"
 #include "deliver/csv_delivery.h"
 #include "deliver/sentinel.h"
 

@@ -1,6 +1,5 @@
 // Schedulers and batch services: how each is recognised, what it calls the job, and what was asked for.
 #include <array>
-#include <cmath>
 
 #include "base/text.h"
 #include "discover/starter_values.h"

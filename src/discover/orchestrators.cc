@@ -15,19 +15,11 @@ constexpr size_t kScriptStart = 64 * 1024;
 constexpr size_t kTemplateLimit = 256 * 1024;
 constexpr const char* kWrapper = "/.command.run";
 
-// 'name' or "name", which Nextflow writes as it stands, or a bare word.
-std::string unquoted(std::string_view text) {
-  text = trim(text);
-  if (text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front())
-    text = text.substr(1, text.size() - 2);
-  return std::string(text);
-}
-
-// What follows `key` at the start of a line.
+// What follows `key` at the start of a line: 'name' or "name", which Nextflow writes as it stands, or a bare word.
 std::string line_after(std::string_view text, std::string_view key) {
   while (!text.empty()) {
     const std::string_view line = take_part(text, '\n');
-    if (line.starts_with(key)) return unquoted(line.substr(key.size()));
+    if (line.starts_with(key)) return std::string(unquoted(trim(line.substr(key.size()))));
   }
   return {};
 }

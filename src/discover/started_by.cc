@@ -90,10 +90,7 @@ std::string stored_value(std::string_view raw) {
   std::string text = valid_utf8(raw.substr(0, 4 * kLongestValue));
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  if (text.size() <= kLongestValue) return text;
-  size_t end = kLongestValue;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  text.resize(end);
+  text.resize(start_of(text, kLongestValue).size());
   return text;
 }
 

@@ -1,7 +1,5 @@
 #include "engine/live_feed.h"
 
-#include <algorithm>
-
 #include "base/units.h"
 #include "os/clock.h"
 

@@ -1,7 +1,6 @@
 // From a sampler to what a live view shows: the row's figures, cores and GPUs, and the processes one by one. Looking
 // costs little, but allocates: nobody has one who did not ask for it. Not thread-safe.
 #pragma once
-#include <string>
 #include <vector>
 
 #include "engine/sampler.h"

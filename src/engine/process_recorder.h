@@ -2,7 +2,6 @@
 // tree does not need (its command, its number in its own namespace), and of those that live a high-water mark now and
 // then. Relies on /proc/PID/{cmdline,status}. Not thread-safe; a tick without news allocates nothing.
 #pragma once
-#include <optional>
 #include <string>
 #include <vector>
 

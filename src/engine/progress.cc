@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "codec/run_json.h"
+#include "os/environment.h"
 #include "report/store/human.h"
 #include "report/summary_text.h"
 

@@ -123,7 +123,7 @@ void Sampler::sample(Row& row, bool closing) {
   last_ns_ = now_ns;
   row.realtime_ns = next_time(row.interval_ns);
   row.cells.resize(schema_.size());
-  row.cells[0] = static_cast<double>(row.realtime_ns / kNsPerMs) / 1e3;
+  row.cells[0] = seconds_by_ms(row.realtime_ns);
   for (size_t i = 0; i < cells_.size(); ++i) {
     const Cell& cell = cells_[i];
     const bool read_now = cell.source != SIZE_MAX && sources_[cell.source].probe;

@@ -22,7 +22,6 @@
 #include "probe/cgroup.h"
 #include "probe/tree/process_tree.h"
 #include "report/store/store.h"
-#include "report/summary_text.h"
 #include "report/verdict/verdict.h"
 #include "sink/store.h"
 

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <csignal>
-
 #include "base/units.h"
 #include "support/replay_clock.h"
 #include "support/small_disk.h"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
 #include "model/metric_labels.h"
 #include "model/run.h"
 #include "os/text_table.h"
@@ -34,7 +35,7 @@ struct Settings {
   bool nested_pass = false;  // what records inside of it becomes its command instead
   bool fail_open = false;    // where nothing can be recorded, tacho becomes the command
 
-  int64_t interval_ns = 1'000'000'000;
+  int64_t interval_ns = kNsPerSec;
   std::vector<std::string> outputs;
   std::string format;        // "", "csv", "json"
   std::string store_dir;     // resolved; empty with --no-store
@@ -51,9 +52,9 @@ struct Settings {
   bool no_cloud = false;
   std::optional<double> carbon_intensity;  // g CO2 a kWh
   std::optional<int64_t> timeout_ns;
-  int64_t kill_after_ns = 10'000'000'000;
+  int64_t kill_after_ns = 10 * kNsPerSec;
   bool strict = false;
-  int64_t upload_interval_ns = 60'000'000'000;  // between the batches of a remote output
+  int64_t upload_interval_ns = 60 * kNsPerSec;  // between the batches of a remote output
   std::string data_source = "inline";  // or "local": what the service calls rows that come with the finish call
   Metadata metadata;
   MetricLabels metric_labels;  // extra labels of metrics text

@@ -39,7 +39,7 @@ JobFigures::JobFigures(const Run& run)
 std::optional<double> JobFigures::cores() const {
   const auto seconds = cpu_s();
   if (!seconds || duration_ms <= 0) return std::nullopt;
-  return *seconds / (static_cast<double>(duration_ms) / 1e3);
+  return *seconds / (ms_as_seconds(duration_ms));
 }
 
 std::string JobFigures::job_label() const {
@@ -47,9 +47,7 @@ std::string JobFigures::job_label() const {
   if (name.empty() && !run.command.empty() && !is_hidden(run, "command")) name = last_part(run.command.front());
   if (name.empty()) name = "tacho";
   name = valid_utf8(name);  // first, because it makes bytes into characters of three
-  size_t end = std::min(name.size(), kLongestLabel);
-  while (end < name.size() && end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
-  return name.substr(0, end);
+  return std::string(start_of(name, kLongestLabel));
 }
 
 }  // namespace tacho

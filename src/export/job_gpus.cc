@@ -1,6 +1,5 @@
 #include "export/job_gpus.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>

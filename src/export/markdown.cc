@@ -1,5 +1,6 @@
 #include "export/markdown.h"
 
+#include "base/text.h"
 #include "base/units.h"
 #include "report/markdown_text.h"
 #include "report/store/human.h"
@@ -13,9 +14,7 @@ constexpr size_t kMostBytes = 64 << 10, kLongestCommand = 200, kLongestName = 20
 
 std::string cut(std::string text, size_t bytes) {
   if (text.size() <= bytes) return text;
-  size_t end = bytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end) + "…";
+  return std::string(start_of(text, bytes)) + "…";
 }
 
 std::string markdown_row(const char* title, const std::string& value) {
@@ -47,7 +46,7 @@ std::string figures_table(const JobFigures& job) {
   if (run.totals.io_write_bytes) disk += (disk.empty() ? "wrote " : ", wrote ") + bytes_of(run.totals.io_write_bytes);
   std::string text = "| | |\n|---|---|\n";
   text += markdown_row("result", outcome_words(run));
-  text += markdown_row("time", duration_text(static_cast<double>(job.duration_ms) / 1e3));
+  text += markdown_row("time", duration_text(ms_as_seconds(job.duration_ms)));
   text += markdown_row("cores", asked(cores ? number_text(*cores) : "", size.cpus ? number_text(*size.cpus) : ""));
   text += markdown_row("CPU time", job.cpu_s() ? duration_text(*job.cpu_s()) : "");
   text += markdown_row("memory peak", asked(bytes_of(run.totals.memory_peak_bytes), bytes_of(size.memory_bytes)));

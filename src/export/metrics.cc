@@ -81,7 +81,7 @@ class Families {
 
 std::optional<double> seconds(int64_t realtime_ns) {
   if (realtime_ns <= 0) return std::nullopt;
-  return static_cast<double>(realtime_ns / kNsPerMs) / 1e3;  // as run.json has it
+  return seconds_by_ms(realtime_ns);  // as run.json has it
 }
 
 std::optional<double> rounded(const std::optional<double>& value, int decimals) {

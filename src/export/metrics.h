@@ -3,7 +3,6 @@
 #pragma once
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/decimal_sum.h"

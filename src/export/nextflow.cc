@@ -2,10 +2,10 @@
 
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <vector>
 
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
 
 namespace tacho {
@@ -99,14 +99,8 @@ std::string short_bytes(const std::optional<int64_t>& bytes) {
 }
 
 std::string local_time(int64_t realtime_ns) {
-  if (realtime_ns <= 0) return "-";
-  const time_t seconds = realtime_ns / kNsPerSec;
-  tm parts{};
-  ::localtime_r(&seconds, &parts);
-  char text[48];
-  const size_t size = std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &parts);
-  std::snprintf(text + size, sizeof(text) - size, ".%03d", static_cast<int>(realtime_ns / kNsPerMs % 1000));
-  return text;
+  const std::string text = local_milliseconds(realtime_ns);
+  return text.empty() ? "-" : text;
 }
 
 std::string_view status_word(const Outcome& outcome) {
@@ -117,9 +111,9 @@ std::string_view status_word(const Outcome& outcome) {
 
 std::string first_characters(std::string_view text, size_t count) {
   size_t end = 0;
-  const auto continues = [&] { return end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80; };
-  for (; count > 0 && end < text.size(); --count)
-    for (++end; continues();) ++end;
+  for (; count > 0 && end < text.size(); --count) do
+      ++end;
+    while (end < text.size() && continues_character(text[end]));
   return std::string(text.substr(0, end));
 }
 

@@ -54,7 +54,7 @@ std::string snakemake_header() {
 
 std::string snakemake_line(const JobFigures& job) {
   char number[64];
-  std::snprintf(number, sizeof(number), "%.4f", static_cast<double>(job.duration_ms) / 1e3);
+  std::snprintf(number, sizeof(number), "%.4f", ms_as_seconds(job.duration_ms));
   std::string line = std::string(number) + "\t" + clock_text(job.duration_ms);
   for (const BenchmarkCell& column : columns(job)) {
     if (column.value) std::snprintf(number, sizeof(number), "\t%.*f", column.decimals, *column.value);
@@ -74,7 +74,7 @@ std::string snakemake_json_line(const JobFigures& job) {
   return "{" + text("cpu_time") + ", \"h:m:s\": \"" + clock_text(job.duration_ms) + "\", " + text("io_in") + ", " +
          text("io_out") + ", " + text("max_pss") + ", " + text("max_rss") + ", " + text("max_uss") + ", " +
          text("max_vms") + ", " + text("mean_load") +
-         ", \"s\": " + shortest_decimal(static_cast<double>(job.duration_ms) / 1e3, true) + "}\n";
+         ", \"s\": " + shortest_decimal(ms_as_seconds(job.duration_ms), true) + "}\n";
 }
 
 }  // namespace tacho

@@ -14,7 +14,6 @@
 #include <climits>
 
 #include "base/text.h"
-#include "base/units.h"
 #include "os/clock.h"
 #include "os/file.h"
 

@@ -1,7 +1,6 @@
 #include "http/connection.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/units.h"
 

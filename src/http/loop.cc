@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <chrono>
 #include <future>
-#include <limits>
 #include <unordered_map>
 
 #include "base/log.h"

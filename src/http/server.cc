@@ -16,9 +16,9 @@ namespace {
 // So many more connections are taken if all are being answered.
 int slack_of(int connections) { return connections / 8 + 1; }
 
-class Server final : public HttpServer {
+class BeastServer final : public HttpServer {
  public:
-  Server(const ServerOptions& options, Handler handler, ListeningSocket bound, std::unique_ptr<TlsFiles> tls)
+  BeastServer(const ServerOptions& options, Handler handler, ListeningSocket bound, std::unique_ptr<TlsFiles> tls)
       : handler_(std::move(handler)),
         bound_(std::move(bound)),
         tls_(std::move(tls)),
@@ -46,7 +46,7 @@ class Server final : public HttpServer {
     };
     for (int i = 0; i < std::max(1, options.threads); i++) loops_.push_back(std::make_unique<Loop>(shared_));
   }
-  ~Server() override { stop(0); }
+  ~BeastServer() override { stop(0); }
 
   void start() {
     for (const auto& loop : loops_) loop->start();
@@ -115,7 +115,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::open(ServerOptions options, Hand
   }
   Result<ListeningSocket> bound = listen_on(options.address, options.port);
   if (!bound) return bound.error();
-  auto server = std::make_unique<Server>(options, std::move(handler), std::move(*bound), std::move(tls));
+  auto server = std::make_unique<BeastServer>(options, std::move(handler), std::move(*bound), std::move(tls));
   server->start();
   return std::unique_ptr<HttpServer>(std::move(server));
 }

@@ -3,8 +3,6 @@
 #include <openssl/err.h>
 #include <sys/stat.h>
 
-#include <cstring>
-
 #include "base/log.h"
 
 namespace tacho {

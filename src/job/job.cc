@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
-
 #include "base/units.h"
 #include "job/process_identity.h"
 #include "job/waker.h"

@@ -66,8 +66,7 @@ class Job {
   bool must_be_asked() const;
 
   bool ended() const { return ended_; }
-  bool told_to_end() const { return told_to_end_; }  // INT or TERM without a command of our own
-  bool in_a_hurry() const { return in_a_hurry_; }    // two Ctrl-C within two seconds after the end: skip the clean-up
+  bool in_a_hurry() const { return in_a_hurry_; }  // two Ctrl-C within two seconds after the end: skip the clean-up
   // INT, TERM, HUP and QUIT after the end, or so shortly before that the job ended because of it. What it survived is
   // its own.
   int end_requests() const { return end_requests_; }

@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <fstream>
 #include <thread>
 
 #include "discover/cgroups.h"

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "model/row.h"
+#include "model/column.h"
 
 namespace tacho {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "model/row.h"
+#include "model/column.h"
 
 namespace tacho {
 namespace {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "base/units.h"
+
 namespace tacho {
 
 double derive(const Column& column, const Reading& before, const Reading& now) {
-  const double seconds = static_cast<double>(now.stamp_ns - before.stamp_of(column.field)) / 1e9;
+  const double seconds = as_seconds(now.stamp_ns - before.stamp_of(column.field));
   if (column.rule == Rule::custom) return column.derive(before, now, seconds);
   if (!now.has(column.field)) return kAbsent;
   if (column.rule == Rule::level) return static_cast<double>(now.get(column.field)) * column.scale;

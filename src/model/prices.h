@@ -4,7 +4,6 @@
 // and, where it is known, spot_price_per_hour: of a machine that the cloud may take away.
 // Lines that begin with # are comments. Reading is bounded. Pure, thread-safe.
 #pragma once
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

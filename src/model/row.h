@@ -2,7 +2,6 @@
 // changes within a run.
 #pragma once
 #include <cstdint>
-#include <span>
 #include <string_view>
 #include <vector>
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/units.h"
+
 namespace tacho {
 namespace {
 
@@ -22,7 +24,7 @@ void Summary::begin(const Schema& schema) {
 }
 
 void Summary::add(const Row& row) {
-  const double seconds = static_cast<double>(std::max<int64_t>(0, row.interval_ns)) / 1e9;
+  const double seconds = as_seconds(std::max<int64_t>(0, row.interval_ns));
   ++rows_;
   duration_s_ += seconds;
   const size_t count = std::min(row.cells.size(), folds_.size());

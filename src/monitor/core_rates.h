@@ -2,7 +2,6 @@
 // time spent waiting for I/O and stolen time are included, as in existing rows. Not thread-safe; no allocation while
 // the number of CPUs stays the same.
 #pragma once
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>

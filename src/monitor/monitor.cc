@@ -8,7 +8,6 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "base/bytes.h"
 #include "base/exit_status.h"
 #include "base/hex.h"
 #include "base/log.h"
@@ -30,6 +29,7 @@
 #include "os/unique.h"
 #include "spool/bq_record.h"
 #include "spool/contract.h"
+#include "spool/layout.h"
 
 namespace tacho {
 namespace {
@@ -173,12 +173,9 @@ Status TaskMonitor::prepare() {
 void TaskMonitor::begin_spool() {
   TaskSpoolOptions options;
   options.roots = task_spool_roots(settings_.spool_dir, working_mount_);
-  if (const std::string cap = environment("TACHO_SPOOL_MAX"); !cap.empty()) {
-    options.cap_bytes = parse_bytes(cap).value_or(0);
-    if (options.cap_bytes == 0)
-      log::warn("TACHO_SPOOL_MAX is no size: " + valid_utf8(cap) +
-                "; write bytes, or 500M or 2G. The usual bound is kept");
-  }
+  const SpoolLimit limit = spool_limit("The usual bound is kept");
+  options.cap_bytes = limit.bytes.value_or(0);
+  if (!limit.complaint.empty()) log::warn(limit.complaint);
   spool_ = std::make_unique<TaskSpool>(std::move(options), compact_utc(start_realtime_ns_));
   fallback_ = local_identity(sampler_->context().roots, sampler_->facts().cpu_model);
   spool_->set_meta(task_meta(settings_, fallback_, run_id_, false));

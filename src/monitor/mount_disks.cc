@@ -10,7 +10,7 @@
 namespace tacho {
 namespace {
 
-constexpr double kGb = 1e-9, kMb = 1e-6;
+constexpr double kMb = 1e-6;
 constexpr int64_t kPatience_ns = 20 * kNsPerMs;
 constexpr int64_t kFirstPatience_ns = 80 * kNsPerMs;          // the sizes in the runtime row are told once
 constexpr int64_t kLookAgain_ns = kNsPerSec - 50 * kNsPerMs;  // a tick of one second may come early
@@ -105,8 +105,8 @@ void MountDisks::read(int64_t stamp_ns, ReadBuffer& buffer) {
     failed_ = failed_ || !values_[i].ok;
     if (!has_space) look_again_ns_ = kLookAgain_ns;
     if (!has_space) continue;
-    values_[i].total_gb = static_cast<double>(answers_[i].space.total_bytes) * kGb;
-    values_[i].used_gb = static_cast<double>(answers_[i].space.used_bytes) * kGb;
+    values_[i].total_gb = static_cast<double>(answers_[i].space.total_bytes) * kBytesToGb;
+    values_[i].used_gb = static_cast<double>(answers_[i].space.used_bytes) * kBytesToGb;
   }
 }
 
@@ -125,7 +125,7 @@ void MountDisks::count(size_t index, const DiskLine& line, int64_t stamp_ns) {
   if (!parse_disk_counters(line.counters, now)) return;
   counted_[index] = true;
   if (values.device != line.name) values.device = line.name;
-  const double seconds = static_cast<double>(stamp_ns - entry.base_ns) / 1e9;
+  const double seconds = as_seconds(stamp_ns - entry.base_ns);
   if (entry.has_base && seconds <= 0) return;
   const auto rate = [&](int64_t DiskCounters::*counter) {
     return entry.has_base ? added(entry.base.*counter, now.*counter) / seconds : 0;

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/units.h"
+
 namespace tacho {
 
 enum class MonitorForm {
@@ -50,7 +52,7 @@ struct MonitorSettings {
   GoogleAccess google;
   std::vector<std::string> disk_mounts;  // empty: the default of mounts.h
   bool remote_mounts = false;            // also FUSE and network file systems
-  int64_t measure_interval_ns = 1'000'000'000;
+  int64_t measure_interval_ns = kNsPerSec;
   std::optional<int64_t> report_interval_ns;  // absent: early, then by the kind of machine
   std::string spool_dir;                      // empty: the working mount, else TMPDIR
   std::string output;                         // rows as JSON lines; "-" is stdout; empty: none

@@ -1,7 +1,6 @@
 // meta.json of a task's spool (spool/bq_record.h): where rows go, which task it is, and what is known here of the
 // machine if no metadata server answers. No secret is in it. Thread-safe (no state).
 #pragma once
-#include <cstdint>
 #include <string>
 #include <string_view>
 

@@ -138,7 +138,7 @@ void TaskSampler::sample(MetricsSample& out, pid_t helper) {
   sampler_->sample(row_, false);
   describe();
   disks_.read(clock_.monotonic_ns(), context_.buffer);
-  const double seconds = static_cast<double>(row_.interval_ns) / 1e9;
+  const double seconds = as_seconds(row_.interval_ns);
   const double per_second = seconds > 0 ? 1 / seconds : 0;
   out.realtime_ns = row_.realtime_ns;
   out.cpu_used_percent = cores_.percent();

@@ -8,7 +8,6 @@
 
 #include <filesystem>
 
-#include "base/units.h"
 #include "monitor/command_watch.h"
 #include "spool/bq_record.h"
 #include "spool/reader.h"

@@ -1,9 +1,9 @@
 #include "monitor/text_log.h"
 
-#include <ctime>
 #include <numeric>
 
 #include "base/log.h"
+#include "base/time_text.h"
 #include "base/units.h"
 
 namespace tacho {
@@ -37,11 +37,9 @@ void put_log_header(Writer& out, const RuntimeFacts& facts, size_t working_disk)
 }
 
 void put_log_record(Writer& out, const MetricsSample& sample, size_t working_disk) {
-  const std::time_t seconds = sample.realtime_ns / kNsPerSec;
-  std::tm time{};
-  ::gmtime_r(&seconds, &time);
-  char date[64];
-  out.put(std::string_view(date, std::strftime(date, sizeof date, "[%a %b %e %H:%M:%S UTC %Y]\n", &time)));
+  out.put('[');
+  out.put(DateText(sample.realtime_ns).view());
+  out.put("]\n");
   if (!sample.cpu_used_percent.empty()) {
     const double sum = std::accumulate(sample.cpu_used_percent.begin(), sample.cpu_used_percent.end(), 0.0);
     put_line(out, "* CPU usage: ", sum / static_cast<double>(sample.cpu_used_percent.size()), "%");

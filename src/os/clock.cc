@@ -1,9 +1,7 @@
 #include "os/clock.h"
 
-#include <ctime>
-
 #include <algorithm>
-#include <cerrno>
+#include <ctime>
 
 #include "base/units.h"
 

@@ -5,10 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <string_view>
 
 #include "os/child.h"
 #include "os/environment.h"

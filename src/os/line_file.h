@@ -38,7 +38,6 @@ class LineFile {
   bool lock();
   // Its reader did not take all of the last write in time.
   bool stalled() const { return stalled_; }
-  bool is_regular() const { return kind_ == Kind::regular; }
   const std::string& path() const { return path_; }
 
  private:

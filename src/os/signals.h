@@ -1,7 +1,6 @@
 // Signals as readable events: blocked for the whole process, read from a descriptor in the poll set. Not thread-safe.
 #pragma once
 #include <csignal>
-#include <cstdint>
 #include <optional>
 #include <span>
 

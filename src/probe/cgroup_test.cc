@@ -7,7 +7,6 @@
 
 #include "base/units.h"
 #include "probe/kit/cpuacct.h"
-#include "probe/process.h"
 #include "probe/tree/process_tree.h"
 #include "support/temp_dir.h"
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 
 #include "base/saturate.h"
 #include "base/text.h"
@@ -47,11 +46,11 @@ constexpr Column kColumns[] = {
      "Bytes read from all disks of the machine in this interval.", nullptr},
     {13, "system_disk_write_bytes", "bytes", 0, Rule::delta, write_bytes, 1,
      "Bytes written to all disks of the machine in this interval.", nullptr},
-    {14, "system_disk_space_total_gb", "GB", 3, Rule::custom, total_bytes, 1e-9, "Size of all local file systems.",
-     total_gb},
-    {15, "system_disk_space_used_gb", "GB", 3, Rule::custom, total_bytes, 1e-9,
+    {14, "system_disk_space_total_gb", "GB", 3, Rule::custom, total_bytes, kBytesToGb,
+     "Size of all local file systems.", total_gb},
+    {15, "system_disk_space_used_gb", "GB", 3, Rule::custom, total_bytes, kBytesToGb,
      "Space in use on all local file systems, with what is kept for root.", used_gb},
-    {16, "system_disk_space_free_gb", "GB", 3, Rule::custom, free_bytes, 1e-9,
+    {16, "system_disk_space_free_gb", "GB", 3, Rule::custom, free_bytes, kBytesToGb,
      "Space free to users on all local file systems.", free_gb},
     {106, "system_disk_latency_ms", "ms", 3, Rule::custom, busy_ms, 1,
      "Average time of a disk request that completed in this interval.", latency_ms},

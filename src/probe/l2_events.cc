@@ -9,7 +9,6 @@
 #include "probe/l2_events.h"
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <string_view>
 

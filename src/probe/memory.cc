@@ -1,7 +1,6 @@
 // Memory of the machine, from /proc/meminfo.
 #include <cstdint>
 
-#include "base/units.h"
 #include "probe/kit/make.h"
 #include "probe/kit/scales.h"
 #include "probe/system.h"

@@ -1,7 +1,6 @@
 // Network traffic of the machine or of the job's network namespace, from /proc/net/dev.
 #include <algorithm>
 #include <functional>
-#include <optional>
 #include <utility>
 
 #include "base/path.h"
@@ -21,7 +20,7 @@ enum Field : size_t { rx_bytes, tx_bytes, drops, errors, retransmits, busy_ns };
 // Share of the interval that the busiest interface would have needed at its speed.
 double busiest_share(const Reading& before, const Reading& now, double seconds) {
   if (!before.has(busy_ns) || !now.has(busy_ns) || seconds <= 0) return kAbsent;
-  return std::clamp(static_cast<double>(now.get(busy_ns) - before.get(busy_ns)) * 1e-9 / seconds, 0.0, 1.0);
+  return std::clamp(as_seconds(now.get(busy_ns) - before.get(busy_ns)) / seconds, 0.0, 1.0);
 }
 
 constexpr Column kColumns[] = {

@@ -1,7 +1,6 @@
 // The job's processes as columns 22–29 and their extended ones. CPU time comes from the job's own cgroup when it has
 // one, else from the tree (process_tree.h); both are cumulative, and never added.
 #include "probe/process.h"
-#include "probe/kit/scales.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "base/units.h"
 #include "os/clock.h"
 #include "probe/kit/cpuacct.h"
+#include "probe/kit/scales.h"
 #include "probe/tree/cgroup_leavers.h"
 #include "probe/tree/process_tree.h"
 #include "procfs/cgroup_files.h"

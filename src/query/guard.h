@@ -2,7 +2,6 @@
 // more than its share of memory. Thread-safe (no state).
 #pragma once
 #include <cstdint>
-#include <string_view>
 
 #include "query/database.h"
 

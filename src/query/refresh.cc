@@ -1,8 +1,6 @@
 #include "query/refresh.h"
 
-#include <algorithm>
 #include <array>
-#include <map>
 
 #include "base/log.h"
 #include "base/units.h"
@@ -77,10 +75,10 @@ class RunWriter {
     for (Prepared& removal : removals_) well = well && removal.run(run) == SQLITE_OK;
     return well;
   }
-  bool put(const RowBatch& batch, const RowBatch::Part& run) {
+  bool put(const RunBatch& batch, const RunBatch::Part& run) {
     const std::string& name = run.listed->name;
     bool well = is_new_ || remove(name);
-    for (const RowBatch::Row& row : batch.rows(run))
+    for (const RunBatch::Row& row : batch.rows(run))
       well = well && inserts_[row.table].run(batch.cells(row)) == SQLITE_OK;
     // A run that goes on may end without a word: its lock tells, not run.json.
     const bool settled = !run.runs_on && system_clock().realtime_ns() - run.stamp.changed_ns > kUnsettledNs;
@@ -106,9 +104,9 @@ bool write_runs(const Database& database, const std::string& store_dir, const Pl
   for (const std::string& name : plan.gone)
     if (!writer.remove(name)) return false;
   RunReaders readers(store_dir, plan.read, parts);
-  for (RowBatch batch = readers.next(); !batch.parts().empty(); batch = readers.next()) {
+  for (RunBatch batch = readers.next(); !batch.parts().empty(); batch = readers.next()) {
     if (is_interrupted()) return false;
-    for (const RowBatch::Part& run : batch.parts()) {
+    for (const RunBatch::Part& run : batch.parts()) {
       if (!run.status) log::warn(run.status.error());  // one that is gone meanwhile says nothing
       if (run.status ? !writer.put(batch, run) : !is_new && !writer.remove(run.listed->name)) return false;
     }

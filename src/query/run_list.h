@@ -1,7 +1,6 @@
 // The runs of a store as their folders show them: what changed since they were read last is told by size and time of
 // run.json alone. Thread-safe (no state).
 #pragma once
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "codec/process_csv.h"
 #include "report/store/record_lines.h"
 
 namespace tacho {
@@ -50,7 +49,7 @@ RunReaders::~RunReaders() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void RunReaders::read(StoreReader& reader, const ListedRun& listed, RowBatch& batch) const {
+void RunReaders::read(StoreReader& reader, const ListedRun& listed, RunBatch& batch) const {
   batch.begin(listed);
   auto stored = reader.read(listed.name, (parts_ & kColumnsPart) != 0 ? Kept::all : Kept::facts, batch.part().stamp);
   if (!stored) {
@@ -78,7 +77,7 @@ void RunReaders::work() {
     if (stopped_ || from >= runs_.size()) return;
     ++taken_;
     lock.unlock();
-    RowBatch rows;
+    RunBatch rows;
     for (const ListedRun& listed : runs_.subspan(from, std::min(kBatch, runs_.size() - from)))
       read(reader, listed, rows);
     lock.lock();
@@ -87,11 +86,11 @@ void RunReaders::work() {
   }
 }
 
-RowBatch RunReaders::next() {
+RunBatch RunReaders::next() {
   std::unique_lock lock(mutex_);
   if (given_ * kBatch >= runs_.size()) return {};
   changed_.wait(lock, [&] { return ready_.contains(given_); });
-  RowBatch batch = std::move(ready_.extract(given_++).mapped());
+  RunBatch batch = std::move(ready_.extract(given_++).mapped());
   changed_.notify_all();
   return batch;
 }

@@ -1,7 +1,6 @@
 // Reads many runs by several threads, makes rows of them, and hands these over in the runs' order, a few at a time, so
 // that memory stays small however many there are. Used by one thread.
 #pragma once
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -11,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "query/row_batch.h"
+#include "query/run_batch.h"
 #include "query/run_list.h"
 #include "query/schema.h"
 
@@ -23,11 +22,11 @@ class RunReaders {
   RunReaders(std::string store_dir, std::span<const ListedRun> runs, uint32_t parts);
   ~RunReaders();
   // Without parts at the end.
-  RowBatch next();
+  RunBatch next();
 
  private:
   void work();
-  void read(StoreReader& reader, const ListedRun& listed, RowBatch& batch) const;
+  void read(StoreReader& reader, const ListedRun& listed, RunBatch& batch) const;
 
   std::string store_dir_;
   std::span<const ListedRun> runs_;
@@ -36,7 +35,7 @@ class RunReaders {
   std::condition_variable changed_;
   size_t taken_ = 0, given_ = 0;  // batches that a thread has begun, and that were handed over
   bool stopped_ = false;
-  std::map<size_t, RowBatch> ready_;
+  std::map<size_t, RunBatch> ready_;
   std::vector<std::thread> threads_;
 };
 

@@ -21,9 +21,7 @@ Cell metadata(const RunRow& run, std::string&) {
   return known(run.stored.run.metadata.*member);
 }
 
-double unix_seconds(int64_t realtime_ns) {
-  return realtime_ns > 0 ? static_cast<double>(realtime_ns / kNsPerMs) / 1e3 : kAbsent;
-}
+double unix_seconds(int64_t realtime_ns) { return realtime_ns > 0 ? seconds_by_ms(realtime_ns) : kAbsent; }
 
 Cell command(const RunRow& run, std::string& room) {
   for (const std::string& word : run.stored.run.command) (room += room.empty() ? "" : " ") += word;

@@ -1,7 +1,6 @@
 #include "report/conditions.h"
 
 #include <array>
-#include <cmath>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -58,7 +57,7 @@ double aggregate_of(const Statistics& statistics, std::string_view name) {
   return name == "mean" ? statistics.mean : name == "max" ? statistics.max : statistics.sum;
 }
 
-struct Metric {
+struct ConditionMetric {
   const MetricInfo* fact = nullptr;
   std::string column, aggregate;  // else
   Dimension dimension;
@@ -83,12 +82,12 @@ Error unknown_metric(const std::string& name, std::span<const StoredRun> runs) {
                        : "did you mean " + std::string(near) + "?"};
 }
 
-Result<Metric> find_metric(const std::string& name, std::span<const StoredRun> runs) {
+Result<ConditionMetric> find_metric(const std::string& name, std::span<const StoredRun> runs) {
   for (const MetricInfo& info : compared_metrics())
-    if (info.name == name) return Metric{&info, "", "", {info.unit}};
+    if (info.name == name) return ConditionMetric{&info, "", "", {info.unit}};
   const size_t dot = name.rfind('.');
   if (dot == std::string::npos || dot == 0) return unknown_metric(name, runs);
-  Metric metric{nullptr, name.substr(0, dot), name.substr(dot + 1), {}};
+  ConditionMetric metric{nullptr, name.substr(0, dot), name.substr(dot + 1), {}};
   metric.dimension = column_dimension(metric.column);
   const bool is_aggregate = metric.aggregate == "mean" || metric.aggregate == "max" || metric.aggregate == "sum";
   bool known = false;
@@ -99,7 +98,7 @@ Result<Metric> find_metric(const std::string& name, std::span<const StoredRun> r
 }
 
 // What the condition compares with, in the metric's own unit.
-Result<double> threshold_of(const Condition& condition, const Metric& metric, double first) {
+Result<double> threshold_of(const Condition& condition, const ConditionMetric& metric, double first) {
   if (condition.relative) return first * (1 + condition.number / 100);
   if (condition.unit.empty()) return condition.number;
   for (const UnitWord& word : kWords) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/units.h"
 #include "report/store/csv_reader.h"
 
 namespace tacho {
@@ -36,7 +37,7 @@ void SeriesFold::begin(const Schema& schema, std::span<const std::string_view> c
 }
 
 void SeriesFold::add(const Row& row) {
-  const double seconds = static_cast<double>(std::max<int64_t>(0, row.interval_ns)) / 1e9;
+  const double seconds = as_seconds(std::max<int64_t>(0, row.interval_ns));
   elapsed_s_ += seconds;
   if (points_ == 0 || rows_in_last_ == rows_per_point_) start_point();
   ++rows_in_last_;

@@ -72,9 +72,9 @@ std::string line(const Run& run, const RunFacts& facts, const std::string& shown
 }
 
 // "name      value" lines.
-class Table {
+class SummaryTable {
  public:
-  explicit Table(bool color) : paint_{color} {}
+  explicit SummaryTable(bool color) : paint_{color} {}
   void add(std::string_view name, const std::string& value) {
     if (value.empty()) return;
     std::string label(name);
@@ -144,7 +144,7 @@ std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std:
   const Paint paint{color};
   const auto bytes = [](const char* what) { return [what](double v) { return bytes_text(v) + " " + what; }; };
   const auto seconds = [](const char* what) { return [what](double v) { return duration_text(v) + " " + what; }; };
-  Table table(color);
+  SummaryTable table(color);
   table.add("command", command_text(run, 200));
   table.add("process", run.process_name);
   add_metadata(table, run);
@@ -215,9 +215,7 @@ std::string command_text(const Run& run, size_t limit) {
   }
   text = harmless_text(text);
   if (text.size() <= limit) return text;
-  size_t cut = limit;
-  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;  // not inside a character
-  return text.substr(0, cut) + "…";
+  return std::string(start_of(text, limit)) + "…";
 }
 
 std::string summary_line(const Run& run, const Summary& summary, bool color, std::string_view limited) {

@@ -1,6 +1,7 @@
 // -o FILE.html: the report of this run alone, written when it ends: from the run store, which has all of it; without
 // one from the rows, folded as they come, so that memory stays flat over days.
 #include "report/page/html.h"
+#include "base/units.h"
 #include "os/file.h"
 #include "os/line_file.h"
 #include "report/page/html_charts.h"
@@ -26,7 +27,7 @@ class HtmlSink final : public Sink {
 
   Status write(const Row& row, const Detail*) override {
     if (!folder_.empty()) return ok();
-    if (summary_.rows() == 0) report_.start_s = static_cast<double>(row.realtime_ns - row.interval_ns) / 1e9;
+    if (summary_.rows() == 0) report_.start_s = as_seconds(row.realtime_ns - row.interval_ns);
     summary_.add(row);
     report_.series.add(row);
     return ok();

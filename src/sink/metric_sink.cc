@@ -5,10 +5,12 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "base/writer.h"
 #include "export/figures.h"
 #include "export/metrics.h"
 #include "os/environment.h"
 #include "sink/metric_address.h"
+#include "sink/spool_sink.h"
 #include "spool/contract.h"
 #include "spool/metric_settings.h"
 

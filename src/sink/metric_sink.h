@@ -3,7 +3,7 @@
 // tacho_job_info tells, the resource of OTLP, and at the end how it ended. No secret is in it. Not thread-safe; a row
 // allocates nothing.
 #pragma once
-#include "sink/spool_sink.h"
+#include "sink/sink.h"
 
 namespace tacho {
 

@@ -15,7 +15,6 @@
 #include "os/file.h"
 #include "os/line_file.h"
 #include "os/output_target.h"
-#include "os/unique.h"
 #include "sink/files.h"
 #include "sink/output_place.h"
 

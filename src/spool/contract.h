@@ -28,10 +28,10 @@ namespace control {
 inline constexpr char kSecret = 'V';  // NAME=VALUE of metric_secrets(), before the token
 inline constexpr char kPlace = 'A';   // an address of this run's own outputs, to which these may go; before the token
 inline constexpr char kToken = 'T';   // of the service, perhaps empty; always there, the last of the greeting
-inline constexpr char kNews = 'S';    // a segment was sealed, or meta.json changed
 inline constexpr char kEnd = 'E';     // the run is over; milliseconds that are left to send the rest
 inline constexpr char kQuit = 'Q';    // nobody waits any more
-inline constexpr std::string_view kNewsLine = "S\n", kQuitLine = "Q\n";
+inline constexpr std::string_view kNewsLine = "S\n";  // a segment was sealed, or meta.json changed
+inline constexpr std::string_view kQuitLine = "Q\n";
 std::string end_line(int64_t budget_ms);
 }  // namespace control
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/bytes.h"
 #include "base/text.h"
 #include "os/environment.h"
 #include "os/file.h"
@@ -49,6 +50,14 @@ bool is_spool_file(std::string_view name) {
     if (segment_number(name, ending)) return true;
   const std::string_view whole = without_temporary_ending(name);
   return !whole.empty() && is_spool_file(whole);
+}
+
+SpoolLimit spool_limit(std::string_view instead) {
+  const std::string text = environment("TACHO_SPOOL_MAX");
+  if (text.empty()) return {};
+  if (const auto bytes = parse_bytes(text)) return {bytes, ""};
+  return {{},
+          "TACHO_SPOOL_MAX is no size: " + valid_utf8(text) + "; write bytes, or 500M or 2G. " + std::string(instead)};
 }
 
 std::vector<std::string> spool_roots() {

@@ -26,8 +26,16 @@ inline constexpr std::string_view kOverflowEnding = ".overflow";   // of a run's
 inline constexpr std::string_view kDeliveredMark = ".delivered-";  // in front of a folder's name: it is being removed
 inline constexpr std::string_view kSealedEnding = ".csv", kRecordsEnding = ".rec", kOpenEnding = ".open";
 inline constexpr size_t kRunNameHex = 8;  // random digits at the end of a run folder's name
-inline constexpr int kSpoolFolderMode = 0700, kSpoolFileMode = 0600;
+inline constexpr int kSpoolFileMode = 0600;
 inline constexpr int64_t kSegmentBytes = int64_t{4} << 20;
+
+// TACHO_SPOOL_MAX: nothing where it is not set or is no size, which `complaint` then tells a person, with what is done
+// instead.
+struct SpoolLimit {
+  std::optional<int64_t> bytes;
+  std::string complaint;
+};
+SpoolLimit spool_limit(std::string_view instead);
 
 // Places to try, in order: TACHO_SPOOL_DIR, $XDG_STATE_HOME/tacho/spool, ~/.local/state/tacho/spool,
 // /var/tmp/tacho-<uid>, /tmp/tacho-<uid> and memory (/dev/shm/tacho-<uid>).

@@ -92,5 +92,16 @@ TEST_F(SpoolRoots, SharedFolderGetsOneOfOurOwn) {
   EXPECT_EQ(spool_folders(own).size(), 3u);
 }
 
+TEST(SpoolLimit, OneReadingForAllPrograms) {
+  ::unsetenv("TACHO_SPOOL_MAX");
+  EXPECT_TRUE(!spool_limit("So.").bytes && spool_limit("So.").complaint.empty());
+  ::setenv("TACHO_SPOOL_MAX", "2K", 1);
+  EXPECT_EQ(spool_limit("So.").bytes, 2048);
+  ::setenv("TACHO_SPOOL_MAX", "much", 1);
+  EXPECT_FALSE(spool_limit("So.").bytes);
+  EXPECT_EQ(spool_limit("So.").complaint, "TACHO_SPOOL_MAX is no size: much; write bytes, or 500M or 2G. So.");
+  ::unsetenv("TACHO_SPOOL_MAX");
+}
+
 }  // namespace
 }  // namespace tacho

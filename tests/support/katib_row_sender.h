@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "katib/collect/journal.h"
+#include "katib/collect/refusal.h"
 #include "katib/collect/row_sender.h"
 
 namespace tacho {

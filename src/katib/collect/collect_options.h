@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/units.h"
 #include "katib/collect/go_flags.h"
 #include "katib/collect/stop_rules.h"
 #include "katib/model/collector_kinds.h"
@@ -24,32 +25,32 @@ struct CollectOptions {
   std::vector<std::string> metrics;  // the objective first
   std::vector<std::string> filters;
   ObjectiveType objective_type = ObjectiveType::none;
-  int64_t poll_ns = 1'000'000'000, timeout_ns = 0;  // timeout 0: wait for ever
+  int64_t poll_ns = kNsPerSec, timeout_ns = 0;  // timeout 0: wait for ever
   bool wait_all = true;
   std::vector<std::string> stop_rules;
   // tacho's own.
   const CollectorKind* kind = &usual_collector_kind();  // never null, never Custom
   Profile profile = Profile::drop_in;
-  int64_t report_ns = 10'000'000'000;  // 0: only at the end
+  int64_t report_ns = 10 * kNsPerSec;  // 0: only at the end
   std::optional<std::string> state;    // "": none; nothing: beside the source
   bool replace_attempts = false;
-  int64_t rpc_timeout_ns = 60'000'000'000, report_deadline_ns = int64_t{6 * 3600} * 1'000'000'000;
+  int64_t rpc_timeout_ns = 60 * kNsPerSec, report_deadline_ns = 6 * 3600 * kNsPerSec;
   std::optional<bool> echo;
   std::optional<bool> arrival_time;  // rows without a time: arrival instead of zero
   std::optional<bool> exact_json_time;
   NonFinite non_finite = NonFinite::drop;
   bool fail_on_bad_line = false;
-  int64_t grace_ns = 30'000'000'000;
+  int64_t grace_ns = 30 * kNsPerSec;
   std::vector<std::string> ignored_processes{"istio-proxy", "envoy", "pilot-agent", "linkerd2-proxy"};
   std::string active_when;  // ENV=value
   bool passive = false;     // active_when is not met
   std::string http_path = "/metrics", http_scheme = "http", http_host = "127.0.0.1", http_ca;
   uint16_t http_port = 8080;
   std::vector<std::string> http_headers;
-  int64_t scrape_interval_ns = 1'000'000'000, scrape_timeout_ns = 3'000'000'000;
+  int64_t scrape_interval_ns = kNsPerSec, scrape_timeout_ns = 3 * kNsPerSec;
   std::string step_metric;
   bool report_steps = false, resources = false, no_marker = false;
-  int64_t resource_interval_ns = 10'000'000'000;
+  int64_t resource_interval_ns = 10 * kNsPerSec;
   bool tls = false;
   std::string tls_ca, tls_cert, tls_key, tls_server_name, token_file;
   // Asked for instead of collecting.

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <utility>
 
 #include "base/log.h"
-#include "base/text.h"
 #include "base/units.h"
+#include "katib/collect/marker.h"
 #include "os/clock.h"
 #include "os/memory.h"
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "katib/collect/collect_options.h"
 #include "katib/collect/collect_state.h"
@@ -19,7 +18,6 @@
 #include "katib/collect/tree_killer.h"
 #include "katib/read/arrival_marks.h"
 #include "katib/read/folder_watch.h"
-#include "katib/read/readers.h"
 #include "katib/read/scraper.h"
 #include "os/line_file.h"
 #include "os/signals.h"

@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "katib/collect/collector.h"
-#include "os/clock.h"
+#include "katib/collect/marker.h"
 
 namespace tacho {
 namespace {

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "katib/collect/collector.h"
 #include "katib/read/event_rows.h"
+#include "katib/read/readers.h"
 #include "katib/rpc/tls_files.h"
 #include "os/environment.h"
 

@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "katib/collect/collector.h"
+#include "katib/collect/marker.h"
+#include "katib/collect/refusal.h"
 
 namespace tacho {
 namespace {

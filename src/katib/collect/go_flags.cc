@@ -6,7 +6,6 @@
 
 #include "base/flags.h"
 #include "base/text.h"
-#include "base/units.h"
 
 namespace tacho {
 namespace {

@@ -2,7 +2,6 @@
 // every fault of its database with UNKNOWN and the database's words, so these words must be read. Pure; thread-safe.
 #pragma once
 #include <cstdint>
-#include <string_view>
 
 #include "katib/rpc/clients.h"
 

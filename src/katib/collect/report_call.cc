@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "katib/collect/refusal.h"
 
 namespace tacho {
 namespace {

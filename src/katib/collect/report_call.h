@@ -8,9 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
-#include "katib/collect/refusal.h"
 #include "katib/collect/row_digest.h"
 #include "katib/rpc/clients.h"
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <random>
 
+#include "base/units.h"
 #include "katib/collect/refusal.h"
 #include "katib/collect/row_sender.h"
 
@@ -174,7 +175,7 @@ TEST(Refusal, ByCodeAndWords) {
 TEST(Pause, DoublesWithinItsLimits) {
   ReportPause pause;
   for (const double seconds : {0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0}) {
-    const double got = static_cast<double>(pause.next_ns(false)) * 1e-9;
+    const double got = as_seconds(pause.next_ns(false));
     EXPECT_GE(got, seconds * 0.79);
     EXPECT_LE(got, seconds * 1.21);
   }

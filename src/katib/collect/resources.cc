@@ -75,8 +75,8 @@ struct Resources::State {
   double wall_seconds() const {
     timespec now{};
     ::clock_gettime(CLOCK_BOOTTIME, &now);
-    const double started = static_cast<double>(ticks_to_ns(static_cast<int64_t>(main.start_time))) * 1e-9;
-    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 - started;
+    const double started = as_seconds(ticks_to_ns(static_cast<int64_t>(main.start_time)));
+    return static_cast<double>(now.tv_sec) + as_seconds(now.tv_nsec) - started;
   }
   void read(int64_t now_ns, bool ended);
   void emit(int64_t now_ns, const std::function<void(const RowView&)>& take);
@@ -106,11 +106,10 @@ void Resources::State::emit(int64_t now_ns, const std::function<void(const RowVi
     text.put_fixed(*value, decimals);
     take({time, name, text.view()});
   };
-  const double seconds = static_cast<double>(seen_ns - interval_begun_ns) * 1e-9;
+  const double seconds = as_seconds(seen_ns - interval_begun_ns);
   if (tree->readable()) {
-    if (seconds > 0)
-      put("tacho_cpu_cores", static_cast<double>(std::max<int64_t>(cpu_ns() - cpu_at_begin_ns, 0)) * 1e-9 / seconds, 4);
-    put("tacho_cpu_seconds", static_cast<double>(cpu_ns()) * 1e-9, 4);
+    if (seconds > 0) put("tacho_cpu_cores", as_seconds(std::max<int64_t>(cpu_ns() - cpu_at_begin_ns, 0)) / seconds, 4);
+    put("tacho_cpu_seconds", as_seconds(cpu_ns()), 4);
   }
   put("tacho_memory_mib", memory.maximum(), 3);
   if (peak_mib > 0) put("tacho_memory_peak_mib", peak_mib, 3);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/units.h"
 #include "katib/collect/pod.h"
 #include "katib/model/row.h"
 
@@ -17,7 +18,7 @@ inline constexpr std::string_view kResourcePrefix = "tacho_";
 
 class Resources {
  public:
-  static constexpr int64_t kSampleNs = 1'000'000'000;
+  static constexpr int64_t kSampleNs = kNsPerSec;
   static const std::vector<std::string>& all_names();
 
   // `names`: the wanted ones; others are not measured.

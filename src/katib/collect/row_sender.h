@@ -6,7 +6,6 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "base/backoff.h"
 #include "base/units.h"
 #include "katib/collect/collect_state.h"
+#include "katib/collect/refusal.h"
 #include "katib/collect/report_call.h"
 #include "katib/read/arrival_marks.h"
 #include "katib/read/reader.h"

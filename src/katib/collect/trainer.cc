@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "katib/collect/marker.h"
 #include "os/process.h"
 
 namespace tacho {

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "katib/collect/marker.h"
 #include "katib/collect/pod.h"
 #include "katib/collect/shared_file.h"
 #include "os/fd.h"

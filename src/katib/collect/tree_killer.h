@@ -5,7 +5,6 @@
 // thread-safe.
 #pragma once
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "katib/collect/pod.h"

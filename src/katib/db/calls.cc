@@ -28,13 +28,6 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-// Of valid UTF-8: all bytes but those that continue a character.
-size_t characters(std::string_view text) {
-  size_t count = 0;
-  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  return count;
-}
-
 // Cut, so that it fits in the headers of the answer.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
@@ -61,7 +54,7 @@ grpc::Status check_row(const ReportRow& row, bool& skip) {
   if (!parse_time_stamp_us(row.time_stamp)) {
     return {grpc::StatusCode::UNKNOWN, place(row) + ": time_stamp " + quoted(row.time_stamp) + kNoTime};
   }
-  if (row.name.size() > kNameCharacters && characters(row.name) > kNameCharacters) {
+  if (row.name.size() > kNameCharacters && count_characters(row.name) > kNameCharacters) {
     return {grpc::StatusCode::UNKNOWN, place(row) + ": the name is longer than 255 characters"};
   }
   return grpc::Status::OK;
@@ -81,7 +74,7 @@ Status each_row(const grpc::ByteBuffer& request, grpc::Status& refusal, const Ta
 
 grpc::Status check_trial(const std::string& trial) {
   if (!is_utf8(trial)) return {grpc::StatusCode::INTERNAL, "trial_name is not UTF-8"};
-  if (characters(trial) > kNameCharacters) {
+  if (count_characters(trial) > kNameCharacters) {
     return {grpc::StatusCode::UNKNOWN, "trial_name " + quoted(trial) + " is longer than 255 characters"};
   }
   return grpc::Status::OK;

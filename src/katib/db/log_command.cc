@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -132,21 +131,16 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-size_t width(std::string_view utf8) {
-  return static_cast<size_t>(
-      std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
 std::string table(const std::vector<MetricRow>& rows) {
   size_t time_width = 4, name_width = 6;
   for (const MetricRow& row : rows) {
     time_width = std::max(time_width, row.time_stamp.size());
-    name_width = std::max(name_width, width(printable(row.name)));
+    name_width = std::max(name_width, count_characters(printable(row.name)));
   }
   std::string out;
   const auto line = [&](std::string_view time, std::string_view name, std::string_view value) {
     out.append(time).append(time_width - time.size() + 2, ' ');
-    out.append(name).append(name_width - width(name) + 2, ' ');
+    out.append(name).append(name_width - count_characters(name) + 2, ' ');
     out.append(value).append(1, '\n');
   };
   line("TIME", "METRIC", "VALUE");

@@ -6,10 +6,8 @@
 #pragma once
 #include <libpq-fe.h>
 
-#include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>

@@ -4,6 +4,7 @@
 #include <google/protobuf/wire_format_lite.h>
 
 #include "base/text.h"
+#include "base/varint.h"
 
 namespace tacho {
 namespace {
@@ -64,11 +65,6 @@ size_t varint_size(uint64_t value) {
   size_t bytes = 1;
   for (; value >= 0x80; value >>= 7) ++bytes;
   return bytes;
-}
-
-void put_varint(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
 }
 
 void put_text(std::string& out, uint32_t tag, std::string_view text) {

@@ -9,7 +9,7 @@
 #include "health.grpc.pb.h"
 #include "katib.grpc.pb.h"
 #include "katib/db/calls.h"
-#include "katib/db/listener.h"
+#include "katib/db/grpc_listener.h"
 #include "katib/rpc/clients.h"
 #include "os/file.h"
 #include "os/workers.h"
@@ -121,7 +121,7 @@ struct DbServer::State {
   Workers workers{kWorkers}, health_worker{1};
   ManagerService manager{*store, workers};
   HealthService health{*store, health_worker};
-  std::unique_ptr<Listener> listener;  // none: gRPC listens on a socket of the file system
+  std::unique_ptr<GrpcListener> listener;  // none: gRPC listens on a socket of the file system
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   std::unique_ptr<grpc::Server> server;
   int port = 0;
@@ -154,7 +154,7 @@ Result<std::unique_ptr<DbServer>> DbServer::start(const DbServerOptions& options
   if (options.listen.starts_with("unix:")) {
     builder.AddListeningPort(options.listen, *secure, &state->port);
   } else {
-    Result<std::unique_ptr<Listener>> listener = Listener::open(options.listen);
+    Result<std::unique_ptr<GrpcListener>> listener = GrpcListener::open(options.listen);
     if (!listener) return listener.error();
     state->listener = std::move(*listener);
     state->port = state->listener->port();

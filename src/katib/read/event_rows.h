@@ -2,7 +2,6 @@
 // thread-safe.
 #pragma once
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "katib/read/event.h"

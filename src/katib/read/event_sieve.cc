@@ -3,17 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/varint.h"
+
 namespace tacho {
 namespace {
 
 constexpr uint64_t kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5;
 // Event: 5 summary; Summary: 1 value
 constexpr uint64_t kSummaryKey = 5 << 3 | kBytes, kValueKey = 1 << 3 | kBytes;
-
-void put_varint(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
-}
 
 void put_bytes(std::string& out, uint64_t key, std::string_view bytes) {
   put_varint(out, key);

@@ -3,7 +3,6 @@
 #pragma once
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "os/fd.h"

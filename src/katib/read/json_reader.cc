@@ -2,7 +2,6 @@
 // Every line is checked as a whole before any of its rows is passed on.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -37,9 +36,9 @@ std::optional<int64_t> as_integer(const Slot& slot) {
   return static_cast<int64_t>(*number);
 }
 
-class JsonReader final : public LineReader {
+class JsonLogReader final : public LineReader {
  public:
-  JsonReader(std::string path, ReaderOptions options)
+  JsonLogReader(std::string path, ReaderOptions options)
       : LineReader(std::move(path), std::move(options)), metrics_(options_.metrics.size()) {
     const auto requested = [&](const char* name) {
       return std::find(options_.metrics.begin(), options_.metrics.end(), name) != options_.metrics.end();
@@ -124,7 +123,7 @@ class JsonReader final : public LineReader {
 }  // namespace
 
 std::unique_ptr<Reader> make_json_reader(std::string path, ReaderOptions options) {
-  return std::make_unique<JsonReader>(std::move(path), std::move(options));
+  return std::make_unique<JsonLogReader>(std::move(path), std::move(options));
 }
 
 }  // namespace tacho

@@ -1,7 +1,6 @@
 #include "katib/read/line_reader.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/log.h"
 #include "base/path.h"

@@ -1,8 +1,6 @@
 // What the readers of logs share: lines of a growing file (only complete ones while training runs, the unfinished last
 // one when it is over); lines over 1 MiB, which are skipped and counted; exact places; the echo. Not thread-safe.
 #pragma once
-#include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -43,10 +43,6 @@ void clean(std::string& text) {
     text.replace(at, 1, "\xEF\xBF\xBD");
 }
 
-size_t characters(std::string_view utf8) {
-  return static_cast<size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 // Rows of one time that stand together, in the order of their steps.
 void order_by_step(RowBatch& rows) {
   for (size_t first = 0; first < rows.size();) {
@@ -102,7 +98,7 @@ bool make_valid(MetricRow& row) {
   if (!is_plain(row.value)) clean(row.value);
   const char* fault = nullptr;
   if (row.name.empty()) fault = "it has no name";
-  else if (row.name.size() > kLongestName && characters(row.name) > kLongestName)
+  else if (row.name.size() > kLongestName && count_characters(row.name) > kLongestName)
     fault = "its name is longer than 255 characters";
   else if (row.value.size() > kLongestValue) fault = "its value is longer than 65535 bytes";
   else if (!row.time_stamp.us()) fault = "its time is none";

@@ -2,7 +2,6 @@
 // samples. Failures are logged when they begin and when they end; before the first success a closed port is normal.
 // Loop's thread only.
 #pragma once
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>

@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
-#include <fstream>
 
 #include "katib/read/growing_file.h"
 #include "katib/read/tfevent_test_support.h"

@@ -1,7 +1,6 @@
 // What becomes of a metric's value before it is a row: white space, empty values, NaN and infinities. Not thread-safe.
 #pragma once
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "katib/read/reader_options.h"

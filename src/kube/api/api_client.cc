@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/backoff.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "kube/api/object.h"

@@ -2,7 +2,6 @@
 // Retry-After honoured, and a common limit of requests for the whole process. ApiServer is thread-safe; an ApiClient
 // belongs to one thread.
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -2,7 +2,6 @@
 // too, and tacho's (`tacho-config`). Pure parsers of YAML; thread-safe.
 #pragma once
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

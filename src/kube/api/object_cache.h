@@ -1,11 +1,9 @@
 // The objects that a watch has seen, as JSON text: a tree would take ten times the room. Packed (zlib) a text takes a
 // third, and a get() makes a new one each time; otherwise the same version is the same text. Thread-safe.
 #pragma once
-#include <functional>
 #include <memory>
 #include <shared_mutex>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 

@@ -13,10 +13,10 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "base/backoff.h"
 #include "kube/api/api_client.h"
 #include "kube/api/object.h"
 #include "kube/api/object_cache.h"
-#include "net/http/retry.h"
 
 namespace tacho {
 

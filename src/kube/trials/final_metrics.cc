@@ -7,7 +7,7 @@
 
 namespace tacho {
 
-Status MetricFold::add(const MetricRow& row) {
+Status FinalMetricFold::add(const MetricRow& row) {
   if (row.name != metric_.name) return ok();
   const std::optional<int64_t> time_us = row.time_stamp.us();
   if (!time_us) {
@@ -34,7 +34,7 @@ Status MetricFold::add(const MetricRow& row) {
   return ok();
 }
 
-FinalMetric MetricFold::result() const {
+FinalMetric FinalMetricFold::result() const {
   FinalMetric metric = metric_;
   if (metric.latest.empty()) metric.latest = kUnavailable;
   return metric;

@@ -19,9 +19,9 @@ struct FinalMetric {
   bool operator==(const FinalMetric&) const = default;
 };
 
-class MetricFold {
+class FinalMetricFold {
  public:
-  explicit MetricFold(std::string name) { metric_.name = std::move(name); }
+  explicit FinalMetricFold(std::string name) { metric_.name = std::move(name); }
   // Rows of other names do not count. NaN changes neither minimum nor maximum, infinities do; a text that is no number
   // can only be the latest. An Error means a time stamp that cannot be read.
   Status add(const MetricRow& row);

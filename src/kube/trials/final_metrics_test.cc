@@ -15,7 +15,7 @@ MetricRow row(std::string time, std::string value, std::string name = "m") {
 }
 
 FinalMetric fold(const std::vector<MetricRow>& rows) {
-  MetricFold fold("m");
+  FinalMetricFold fold("m");
   for (const MetricRow& entry : rows) EXPECT_TRUE(fold.add(entry));
   return fold.result();
 }
@@ -64,7 +64,7 @@ TEST(FinalMetrics, TextNanInfinityAndNothing) {
 }
 
 TEST(FinalMetrics, OtherNamesAndBadTimes) {
-  MetricFold fold("m");
+  FinalMetricFold fold("m");
   EXPECT_TRUE(fold.add(row("no time at all", "1", "other")));
   EXPECT_EQ(fold.rows(), 0u);
   EXPECT_FALSE(fold.add(row("yesterday", "1")));
@@ -102,7 +102,7 @@ struct Store {
 TEST(TrialRows, OneCallForAShortTraining) {
   Store store;
   store.rows = {row("2026-11-15T10:00:00Z", "1"), row("2026-11-15T10:00:05Z", "3")};
-  const Result<MetricFold> fold = fold_rows(store.get(), "m", windows_for(0, 1'000'000, 3'600'000'000));
+  const Result<FinalMetricFold> fold = fold_rows(store.get(), "m", windows_for(0, 1'000'000, 3'600'000'000));
   ASSERT_TRUE(fold);
   EXPECT_EQ(store.calls, 1);
   EXPECT_EQ(fold->result(), (FinalMetric{"m", "1", "3", "3"}));
@@ -114,7 +114,7 @@ TEST(TrialRows, WindowsFindWhatLiesOutsideToo) {
   store.rows = {row("0001-01-01T00:00:00Z", "-7"), row("2026-11-15T10:00:00Z", "1"), row("2026-11-15T10:10:00Z", "2"),
                 row("2026-11-16T00:00:00Z", "9"), row("2099-01-01T00:00:00Z", "4")};
   const int64_t start_us = 1'794'736'800'000'000;  // 2026-11-15T10:00:00Z
-  const Result<MetricFold> fold =
+  const Result<FinalMetricFold> fold =
       fold_rows(store.get(), "m", windows_for(start_us, start_us + 86'400'000'000, 3'600'000'000));
   ASSERT_TRUE(fold);
   EXPECT_EQ(fold->result(), (FinalMetric{"m", "-7", "9", "4"}));
@@ -126,7 +126,7 @@ TEST(TrialRows, TiesAskForTheSteps) {
   Store store;
   store.rows = {row("2026-11-15T10:00:00Z", "b"), row("2026-11-15T10:00:00Z", "a"),
                 row("2026-11-15T10:00:00Z", "20", "m@step"), row("2026-11-15T10:00:00Z", "10", "m@step")};
-  const Result<MetricFold> fold = fold_rows(store.get(), "m", {});
+  const Result<FinalMetricFold> fold = fold_rows(store.get(), "m", {});
   ASSERT_TRUE(fold);
   EXPECT_EQ(fold->result().latest, "b");
 }
@@ -135,7 +135,7 @@ TEST(TrialRows, AFailedCallIsAnError) {
   const GetRows broken = [](const std::string&, const std::string&, const std::string&, std::vector<MetricRow>&) {
     return RpcStatus{14, "down"};
   };
-  const Result<MetricFold> fold = fold_rows(broken, "m", {});
+  const Result<FinalMetricFold> fold = fold_rows(broken, "m", {});
   ASSERT_FALSE(fold);
   EXPECT_NE(fold.error().what.find("UNAVAILABLE"), std::string::npos);
 }

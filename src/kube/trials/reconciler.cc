@@ -189,7 +189,7 @@ Result<Reconciler::Metrics> Reconciler::read_metrics(const Json& trial) {
   const std::vector<std::string> names = metric_names(trial);
   Metrics metrics;
   // The objective first: without its rows the collector has not finished, and the others need not be read.
-  Result<MetricFold> first = fold_rows(get, objective, windows);
+  Result<FinalMetricFold> first = fold_rows(get, objective, windows);
   if (!first) return first.error();
   if (first->rows() == 0 && is_push(trial) && context_.settings.own) {
     const MetricRow row{format_microseconds(system_clock().realtime_ns()), objective, kUnavailable, {}, {}};
@@ -204,7 +204,7 @@ Result<Reconciler::Metrics> Reconciler::read_metrics(const Json& trial) {
     } else if (first->rows() == 0) {
       metrics.final.push_back({.name = metric});
     } else {
-      const Result<MetricFold> fold = fold_rows(get, metric, windows);
+      const Result<FinalMetricFold> fold = fold_rows(get, metric, windows);
       if (!fold) return fold.error();
       metrics.final.push_back(fold->result());
     }

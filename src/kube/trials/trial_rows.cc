@@ -32,12 +32,12 @@ class Folder {
     return ok();
   }
   size_t count() const { return rows_.size(); }
-  MetricFold& fold() { return fold_; }
+  FinalMetricFold& fold() { return fold_; }
 
  private:
   const GetRows& get_;
   const std::string& metric_;
-  MetricFold fold_;
+  FinalMetricFold fold_;
   std::vector<MetricRow> rows_;
 };
 
@@ -61,11 +61,11 @@ RowWindows windows_for(int64_t start_us, int64_t now_us, int64_t page_after_us) 
   return {now_us - start_us > page_after_us, start_us, now_us};
 }
 
-Result<MetricFold> fold_rows(const GetRows& get, const std::string& metric, const RowWindows& windows) {
+Result<FinalMetricFold> fold_rows(const GetRows& get, const std::string& metric, const RowWindows& windows) {
   Folder folder(get, metric);
   const Status read = windows.paged ? fold_in_windows(folder, windows) : folder.window("", "");
   if (!read) return read.error();
-  MetricFold& fold = folder.fold();
+  FinalMetricFold& fold = folder.fold();
   if (fold.ties() > 1) {
     std::vector<MetricRow> values, steps;
     const std::string& time = fold.latest_time();

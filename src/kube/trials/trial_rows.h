@@ -24,6 +24,6 @@ struct RowWindows {
 RowWindows windows_for(int64_t start_us, int64_t now_us, int64_t page_after_us);
 
 // One metric: all its rows, and its companion NAME@step where several share the greatest time.
-Result<MetricFold> fold_rows(const GetRows& get, const std::string& metric, const RowWindows& windows);
+Result<FinalMetricFold> fold_rows(const GetRows& get, const std::string& metric, const RowWindows& windows);
 
 }  // namespace tacho

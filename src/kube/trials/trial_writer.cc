@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/time_text.h"
-#include "kube/api/event.h"
+#include "kube/api/kube_event.h"
 #include "os/clock.h"
 
 namespace tacho {

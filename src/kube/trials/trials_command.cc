@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -53,9 +52,9 @@ std::string katib_lease(const std::shared_ptr<ApiServer>& server, const std::str
   return usual;
 }
 
-class Service {
+class TrialsService {
  public:
-  explicit Service(TrialsFlags flags) : flags_(std::move(flags)), db_(flags_.db) {}
+  explicit TrialsService(TrialsFlags flags) : flags_(std::move(flags)), db_(flags_.db) {}
   int run();
 
  private:
@@ -72,7 +71,7 @@ class Service {
   std::vector<std::unique_ptr<HttpServer>> servers_;
 };
 
-ServedResponse Service::health(const ServedRequest& request) const {
+ServedResponse TrialsService::health(const ServedRequest& request) const {
   ServedResponse response;
   if (request.path == "/healthz") {
     response.body = "ok\n";
@@ -87,11 +86,11 @@ ServedResponse Service::health(const ServedRequest& request) const {
   return response;
 }
 
-Status Service::listen(const std::string& address, Handler handler) {
+Status TrialsService::listen(const std::string& address, Handler handler) {
   return open_side_port(address, std::move(handler), 1'000, servers_);
 }
 
-Status Service::open() {
+Status TrialsService::open() {
   Result<std::shared_ptr<ApiServer>> server = ApiServer::open(flags_.kubeconfig);
   if (!server) return server.error();
   ControllerOptions options;
@@ -134,7 +133,7 @@ Status Service::open() {
   });
 }
 
-int Service::run() {
+int TrialsService::run() {
   ::mallopt(M_ARENA_MAX, 2);  // a dozen threads that mostly sleep need no memory of their own
   const int ending[] = {SIGINT, SIGTERM};
   SignalQueue signals(ending);
@@ -164,7 +163,7 @@ int Service::run() {
 }  // namespace
 
 int trials_command(std::span<const std::string> words) {
-  return run_command<Service>("trials", words, parse_trials_flags, trials_help);
+  return run_command<TrialsService>("trials", words, parse_trials_flags, trials_help);
 }
 
 }  // namespace tacho

@@ -1,7 +1,6 @@
 #include "kube/trials/trials_flags.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "base/flags.h"
 #include "base/text.h"

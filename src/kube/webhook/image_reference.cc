@@ -1,7 +1,5 @@
 #include "kube/webhook/image_reference.h"
 
-#include <algorithm>
-
 namespace tacho {
 namespace {
 

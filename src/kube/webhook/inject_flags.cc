@@ -1,8 +1,5 @@
 #include "kube/webhook/inject_flags.h"
 
-#include <algorithm>
-#include <functional>
-
 #include "base/flags.h"
 #include "base/text.h"
 #include "base/units.h"

@@ -1,6 +1,5 @@
 #include "kube/webhook/pod_edit.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "kube/webhook/pod_obstacles.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kube/api/event.h"
+#include "kube/api/kube_event.h"
 #include "kube/api/object.h"
 
 namespace tacho {

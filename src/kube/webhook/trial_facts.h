@@ -1,9 +1,7 @@
 // What the webhook needs to know of a Trial, read once from its JSON text. Pure functions; thread-safe.
 #pragma once
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "kube/api/cluster.h"
-#include "kube/api/event.h"
+#include "kube/api/kube_event.h"
 #include "os/thread.h"
 
 namespace tacho {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/units.h"
+
 namespace tacho {
 namespace {
 
@@ -22,7 +24,7 @@ void WebhookMetrics::count(Hook hook, std::string_view result, int64_t duration_
       cells_[hook][found == kResults.end() ? kResults.size() - 1 : static_cast<size_t>(found - kResults.begin())];
   cell.count.fetch_add(1, std::memory_order_relaxed);
   cell.total_ns.fetch_add(static_cast<uint64_t>(std::max<int64_t>(0, duration_ns)), std::memory_order_relaxed);
-  const double seconds = static_cast<double>(duration_ns) / 1e9;
+  const double seconds = as_seconds(duration_ns);
   for (size_t i = 0; i < kBounds.size(); i++) {
     if (seconds <= kBounds[i]) {
       cell.buckets[i].fetch_add(1, std::memory_order_relaxed);
@@ -60,7 +62,7 @@ std::string WebhookMetrics::text() const {
       const std::string whole = std::to_string(std::max(count, below));
       durations += "tacho_webhook_duration_seconds_bucket{" + labels + ",le=\"+Inf\"} " + whole + "\n";
       durations += "tacho_webhook_duration_seconds_sum{" + labels + "} " +
-                   short_number(static_cast<double>(cell.total_ns.load(std::memory_order_relaxed)) / 1e9) + "\n";
+                   short_number(as_seconds(cell.total_ns.load(std::memory_order_relaxed))) + "\n";
       durations += "tacho_webhook_duration_seconds_count{" + labels + "} " + whole + "\n";
     }
   }

@@ -8,15 +8,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/units.h"
 #include "base/writer.h"
 #include "model/bigquery.h"
 #include "model/detail.h"
 
 namespace tacho {
-
-inline constexpr double kBytesToGb = 1e-9;
 
 // A mount of the task. Arrays have no gaps: a value that cannot be read stays as it was, and `ok` says so.
 struct DiskValues {

@@ -9,7 +9,6 @@
 #include "net/aws/aws_profile.h"
 #include "net/aws/aws_sso.h"
 #include "net/aws/aws_sso_token.h"
-#include "net/aws/aws_sts.h"
 #include "net/aws/aws_test_support.h"
 #include "net/http/digest.h"
 

@@ -7,6 +7,7 @@
 #include "base/json_bounds.h"
 #include "base/text.h"
 #include "base/time_text.h"
+#include "net/http/aws_metadata_place.h"
 #include "net/http/retry.h"
 #include "os/file.h"
 #include "os/metadata_off.h"
@@ -67,13 +68,12 @@ bool is_amazon_machine() {
 }
 
 std::string instance_base() {
-  for (const char* name : {"TACHO_IMDS_AWS_URL", "TACHO_IMDS_URL", "AWS_EC2_METADATA_SERVICE_ENDPOINT"}) {
+  for (const char* name : {"TACHO_IMDS_AWS_URL", "TACHO_IMDS_URL", kAwsMetadataVariable}) {
     std::string base = environment(name);
     while (base.ends_with('/')) base.pop_back();
     if (!base.empty()) return base;
   }
-  return lower(environment("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE")) == "ipv6" ? "http://[fd00:ec2::254]"
-                                                                                : "http://169.254.169.254";
+  return std::string(aws_metadata_by_ipv6() ? kAwsMetadataIpv6 : kAwsMetadata);
 }
 
 }  // namespace

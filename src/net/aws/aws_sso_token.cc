@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_bounds.h"
-#include "base/text.h"
 #include "base/time_text.h"
 #include "base/units.h"
 #include "net/aws/aws_partition.h"

@@ -1,10 +1,11 @@
 // Against what AWS has published: the Signature Version 4 test suite (service "service", 30 August 2015) and the
 // examples of the S3 documentation ("Signature Calculations for the Authorization Header").
 #include "net/aws/sigv4.h"
-#include "base/base64.h"
-#include "net/http/digest.h"
 
 #include <gtest/gtest.h>
+
+#include "base/base64.h"
+#include "net/http/digest.h"
 
 namespace tacho {
 namespace {

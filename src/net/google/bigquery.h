@@ -72,7 +72,6 @@ class BigQuery {
 
   const BqSettings& settings() const { return settings_; }
   const std::string& base_url() const { return base_url_; }
-  bool is_emulator() const { return emulator_; }
   GoogleToken* token() { return token_; }
   // From now on no request takes longer than this; 0: 30 s. (5 s during a final flush.)
   void set_limit_ms(int64_t limit_ms) { limit_ms_ = limit_ms; }

@@ -50,7 +50,7 @@ Json added_column(const BqField& field) {
 }
 
 // The comparison of two field lists, at the top and within records.
-class Comparison {
+class SchemaComparison {
  public:
   std::string blocked;
   std::vector<std::string> missing;
@@ -164,7 +164,7 @@ Json row_of(const std::vector<Match>& columns, Json& row, bool with_added) {
 
 struct BqAdapter::Data {
   std::vector<Match> columns;
-  Comparison comparison;
+  SchemaComparison comparison;
   Json patched;
 };
 

@@ -1,5 +1,4 @@
 // BqStream's first half: making sure of the table (cromwell-bigquery.md §1.10, §2.5). One request a phase.
-#include <algorithm>
 #include <utility>
 
 #include "base/joined.h"

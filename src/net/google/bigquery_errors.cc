@@ -121,13 +121,6 @@ BqVerdict of_success(BqCall call, int status, std::string_view body) {
 
 }  // namespace
 
-std::string_view bq_class_name(BqClass what) {
-  constexpr std::array<std::string_view, 11> kNames{"done",    "retry",     "quota",      "token",
-                                                    "split",   "too_large", "drop_batch", "not_found",
-                                                    "changed", "refused",   "blocked"};
-  return kNames[static_cast<size_t>(what)];
-}
-
 BqVerdict classify_bq(BqCall call, int status, std::string_view body, std::string_view location) {
   if (status >= 200 && status < 300) return of_success(call, status, body);
   BqVerdict verdict;

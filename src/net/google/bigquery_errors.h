@@ -25,7 +25,6 @@ enum class BqClass {
   refused,     // 400 on a patch: give the added columns up
   blocked,     // fatal for the sink: checked again every 5 min
 };
-std::string_view bq_class_name(BqClass what);
 
 // One entry of insertErrors: what became of one row.
 enum class BqRowClass { stopped, invalid, no_such_field, retry };

@@ -1,7 +1,5 @@
 #include "net/google/bigquery_schema.h"
 
-#include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/json_bounds.h"
@@ -130,9 +128,7 @@ bool trim_bq_row(std::string& row_json, size_t limit) {
       cut_list = true;
     } else {
       const std::string& text = value->get_ref<const std::string&>();
-      size_t end = text.size() / 2;
-      while (end > 0 && (text[end] & 0xC0) == 0x80) --end;
-      *value = text.substr(0, end);
+      *value = std::string(start_of(text, text.size() / 2));
     }
     if (cut_list && row.contains("inputs")) row["inputs_truncated"] = true;
     row_json = row.dump(-1, ' ', false, kReplace);

@@ -2,7 +2,6 @@
 // (cromwell-bigquery.md §1.10). Pure; thread-safe.
 #pragma once
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>

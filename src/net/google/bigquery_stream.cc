@@ -4,7 +4,6 @@
 
 #include "base/chance.h"
 #include "base/units.h"
-#include "os/unique.h"
 
 namespace tacho {
 namespace {

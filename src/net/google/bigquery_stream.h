@@ -10,10 +10,9 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "base/backoff.h"
 #include "net/google/bigquery.h"
-#include "net/http/retry.h"
 #include "os/clock.h"
 
 namespace tacho {
@@ -51,7 +50,6 @@ class BqStream {
   // Forgets the back-off, for a last chance, and keeps requests short from now on.
   void hurry();
 
-  bool is_ready() const { return phase_ == Phase::ready; }
   bool made_table() const { return made_ns_ != 0; }      // by this stream
   const std::string& reason() const { return reason_; }  // the last thing that went wrong, for a person
   int64_t accepted() const { return accepted_; }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/backoff.h"
-#include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "net/http/retry.h"

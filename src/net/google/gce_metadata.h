@@ -5,7 +5,6 @@
 #pragma once
 #include <functional>
 #include <string>
-#include <string_view>
 
 #include "net/http/http.h"
 #include "os/clock.h"

@@ -1,9 +1,7 @@
 #include "net/google/google_token.h"
 
-#include <cstring>
-
 #include <algorithm>
-#include <limits>
+#include <cstring>
 
 #include "base/backoff.h"
 #include "base/text.h"

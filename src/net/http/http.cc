@@ -1,7 +1,6 @@
 #include "net/http/http.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 #include <optional>
 
@@ -9,7 +8,6 @@
 #include "base/units.h"
 #include "net/http/http_state.h"
 #include "os/clock.h"
-#include "os/environment.h"
 #include "os/signals.h"
 
 namespace tacho {

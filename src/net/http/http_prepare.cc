@@ -1,6 +1,5 @@
 // How a request is said to libcurl.
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 
 #include "base/text.h"

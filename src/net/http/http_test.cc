@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
 #include "net/http/http_debug.h"
 #include "os/fd.h"
 #include "support/double.h"

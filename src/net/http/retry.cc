@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/backoff.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "net/http/url.h"
@@ -42,12 +43,6 @@ constexpr std::array<std::string_view, 4> kRegionCodes = {"AuthorizationHeaderMa
 
 bool is_temporary_status(int status) {
   return status == 0 || status == 408 || status == 425 || status == 429 || status >= 500;
-}
-
-std::string_view error_class_name(ErrorClass error_class) {
-  constexpr std::array<std::string_view, 10> kNames = {"none",  "temporary", "credentials", "region",   "schema",
-                                                       "token", "gone",      "conflict",    "oversize", "other"};
-  return kNames[static_cast<size_t>(error_class)];
 }
 
 ErrorClass classify_api(int status, std::string_view body) {

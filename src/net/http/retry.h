@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/backoff.h"
-
 namespace tacho {
 
 enum class ErrorClass {
@@ -20,7 +18,6 @@ enum class ErrorClass {
   oversize,     // too large for this way
   other,        // try again five times at most, a minute apart, then keep the data
 };
-std::string_view error_class_name(ErrorClass error_class);
 
 // Whether the same request may get another answer later: 408, 425, 429, 5xx, and 0 for no answer at all.
 bool is_temporary_status(int status);

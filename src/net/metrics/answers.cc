@@ -133,11 +133,8 @@ std::optional<PartialSuccess> parse_partial_success(std::string_view body, bool 
 }
 
 std::string server_words(std::string_view body) {
-  std::string text(trim(harmless_text(valid_utf8(body.substr(0, 4 * kMostWords)))));
-  if (text.size() <= kMostWords) return text;
-  size_t end = kMostWords;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end);
+  const std::string text = harmless_text(valid_utf8(body.substr(0, 4 * kMostWords)));
+  return std::string(start_of(trim(text), kMostWords));
 }
 
 }  // namespace tacho

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/varint.h"
+
 namespace tacho {
 
 class ProtoWriter {
@@ -31,10 +33,7 @@ class ProtoWriter {
 
  private:
   void tag(int field, unsigned kind) { varint(static_cast<uint64_t>(field) << 3 | kind); }
-  void varint(uint64_t value) {
-    for (; value >= 0x80; value >>= 7) out_ += static_cast<char>((value & 0x7f) | 0x80);
-    out_ += static_cast<char>(value);
-  }
+  void varint(uint64_t value) { put_varint(out_, value); }
 
   std::string& out_;
 };

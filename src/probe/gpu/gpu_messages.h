@@ -16,8 +16,6 @@
 #include "probe/gpu/gpu_device.h"
 #include "probe/gpu/nvml_api.h"
 
-#include "os/sibling.h"
-
 namespace tacho {
 
 inline constexpr size_t kPidsInAPacket = 8192;

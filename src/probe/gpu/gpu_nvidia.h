@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
 #include "os/file.h"
 #include "probe/gpu/gpu_device.h"
 #include "probe/gpu/nvml_device.h"
@@ -16,7 +17,7 @@ struct NvidiaOptions {
   Roots roots;
   std::string dev = "/dev";
   std::string modprobe = "/usr/bin/nvidia-modprobe";
-  int64_t interval_ns = 1'000'000'000;
+  int64_t interval_ns = kNsPerSec;
 };
 
 // The kernel driver made its device nodes: then a silent library is a fault, not a machine without a GPU.

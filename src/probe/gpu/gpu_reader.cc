@@ -9,6 +9,7 @@
 #include "os/clock.h"
 #include "os/environment.h"
 #include "os/process.h"
+#include "os/sibling.h"
 #include "probe/gpu/gpu_helper.h"
 #include "probe/gpu/gpu_messages.h"
 #include "probe/gpu/gpu_nvidia_slow.h"

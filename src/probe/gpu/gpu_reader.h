@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/units.h"
 #include "os/companion.h"
 #include "os/fd.h"
 #include "os/thread.h"
@@ -18,10 +19,10 @@
 namespace tacho {
 
 struct ReaderLimits {
-  int64_t patience_ns = 10'000'000'000;        // for an answer
-  int64_t first_patience_ns = 60'000'000'000;  // for the first: without persistence mode every GPU starts for seconds
-  int64_t pause_ns = 1'000'000'000;            // before it is started again
-  int64_t pace_ns = 60'000'000'000;            // between two such starts; doubles while it never answers
+  int64_t patience_ns = 10 * kNsPerSec;        // for an answer
+  int64_t first_patience_ns = 60 * kNsPerSec;  // for the first: without persistence mode every GPU starts for seconds
+  int64_t pause_ns = kNsPerSec;                // before it is started again
+  int64_t pace_ns = 60 * kNsPerSec;            // between two such starts; doubles while it never answers
 };
 
 // The connection to whichever reader runs now.
@@ -70,9 +71,8 @@ class GpuReader final : public GpuMinder {
 
   // Once a tick: starts it when it is due, kills one that hangs, keeps it out of the job's tree, tells of trouble.
   void look_after(ProbeContext& context) override;
-  bool in_trouble() const override {
-    return in_trouble_;
-  }  // it broke down, or the library cannot be loaded, and that was told
+  // It broke down, or the library cannot be loaded, and that was told.
+  bool in_trouble() const override { return in_trouble_; }
   pid_t pid() const { return pid_; }
   const std::shared_ptr<GpuChannel>& rounds() const { return rounds_; }
   const std::shared_ptr<GpuChannel>& counters() const { return counters_; }

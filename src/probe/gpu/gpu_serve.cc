@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "os/companion.h"
+#include "os/sibling.h"
 #include "probe/gpu/gpu_messages.h"
 #include "probe/gpu/gpu_nvidia_slow.h"
 #include "probe/gpu/gpu_reader.h"

@@ -4,7 +4,6 @@
 #pragma once
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "base/result.h"
 #include "probe/gpu/gpu_counters.h"

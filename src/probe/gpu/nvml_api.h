@@ -48,7 +48,6 @@ static_assert(sizeof(MemoryV2) == 40);
 inline constexpr unsigned int kMemoryV2 = sizeof(MemoryV2) | 2u << 24;
 
 inline constexpr unsigned long long kValueNotAvailable = ~0ull;
-inline constexpr unsigned int kNoInstance = ~0u;
 
 struct ProcessInfoV1 {
   unsigned int pid;

@@ -1,7 +1,6 @@
 #include "probe/gpu/nvml_device.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/units.h"
 #include "os/clock.h"

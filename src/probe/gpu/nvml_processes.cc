@@ -1,7 +1,6 @@
 #include "probe/gpu/nvml_processes.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/units.h"
 #include "os/clock.h"

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/units.h"
 #include "probe/gpu/gpu_device.h"
 #include "probe/gpu/gpu_pids.h"
 #include "probe/gpu/nvml_api.h"
@@ -17,7 +18,7 @@ struct NvmlJob {
   explicit NvmlJob(GpuPids& mapping) : mapping(mapping) {}
   GpuPids& mapping;
   std::vector<pid_t> pids, pids_before;  // of this round and of the one before, ascending
-  int64_t interval_ns = 1'000'000'000;
+  int64_t interval_ns = kNsPerSec;
 
   std::vector<ProcessVram> holders;  // what its processes hold in this round
 

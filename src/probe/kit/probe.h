@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/units.h"
 #include "model/cgroup.h"
 #include "model/column.h"
 #include "model/detail.h"
@@ -45,7 +46,7 @@ struct JobPids {
 // What probes are made with and share. Lives as long as the session.
 struct ProbeContext {
   Roots roots;
-  int64_t interval_ns = 1'000'000'000;
+  int64_t interval_ns = kNsPerSec;
   PssMode pss = PssMode::automatic;
   ReadBuffer buffer;  // of the sampling thread
   TickFacts facts;

@@ -27,9 +27,8 @@ class ChildrenLists {
   // caller makes sure that the number was still this process's. keep: leaves the files open.
   Outcome read(int proc_fd, pid_t pid, bool keep, ReadBuffer& buffer, std::vector<pid_t>& children);
   bool opened() const { return opened_; }
-  uint64_t fingerprint() const {
-    return fingerprint_;
-  }  // of the last reading: threads, where there are several, and children
+  // Of the last reading: threads, where there are several, and children.
+  uint64_t fingerprint() const { return fingerprint_; }
   void close();
 
  private:

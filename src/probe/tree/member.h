@@ -41,9 +41,8 @@ class Member {
   bool zombie() const { return (stat_.state == 'Z' && stat_.threads <= 1) || dead(); }
   bool stopped() const { return stat_.state == 'T' || stat_.state == 't'; }
   bool dead() const { return stat_.state == 'X'; }  // being reaped: its parent has its time, or is about to
-  bool ignores_children() const {
-    return (stat_.ignored >> (SIGCHLD - 1) & 1) != 0;
-  }  // the kernel reaps them by itself
+  // Then the kernel reaps them by itself.
+  bool ignores_children() const { return (stat_.ignored >> (SIGCHLD - 1) & 1) != 0; }
   // It calls itself by a name that only tacho's own processes beside a job have.
   bool named_as_ours() const { return named_as_ours_; }
   int64_t threads() const { return stat_.threads; }
@@ -88,9 +87,8 @@ class Member {
   Last look_at_end(int proc_fd, ReadBuffer& buffer);
   // All its children now, whichever thread forked them; appended.
   ChildrenLists::Outcome read_children(int proc_fd, ReadBuffer& buffer, std::vector<pid_t>& children);
-  uint64_t family_fingerprint() const {
-    return children_.fingerprint();
-  }  // of its threads and children when they were read
+  // Of its threads and children when they were read.
+  uint64_t family_fingerprint() const { return children_.fingerprint(); }
   // Read anew, and forgotten again: whether it has ended, however it was when it was last read.
   bool has_ended(int proc_fd, ReadBuffer& buffer);
   // Likewise: whether it waits as after vfork, in memory that looks like the child's as it was read last.

@@ -74,9 +74,8 @@ class ProcessTree final : public JobPids {
   int64_t clocks_ns() const { return clocks_ns_; }
   const Usage& total() const { return total_; }  // cumulative, never falls
   const TreeMemory& memory() const { return memory_; }
-  int64_t largest_process_bytes() const {
-    return largest_bytes_;
-  }  // highest resident size of one process (VmHWM, ru_maxrss)
+  // The highest resident size of one process (VmHWM, ru_maxrss).
+  int64_t largest_process_bytes() const { return largest_bytes_; }
   // A high-water mark (VmHWM) that somebody else read of it.
   void take_peak(Member& member, int64_t peak);
   int64_t children() const { return children_; }
@@ -94,9 +93,8 @@ class ProcessTree final : public JobPids {
   pid_t root() const { return root_; }
   bool is_own_child() const { return own_child_; }
   bool is_followed() const { return followed_ns_ > 0; }
-  bool has_io() const {
-    return own_child_ ? io_available_ : io_seen_;
-  }  // rusage tells of our own, else a member must be readable
+  // Of our own child rusage tells; of another a member must be readable.
+  bool has_io() const { return own_child_ ? io_available_ : io_seen_; }
   // Whether total() is known. Without a /proc of ours it is before the job starts, and after its end by wait4.
   bool readable() const {
     return readable_ && (sees_processes_ || (own_child_ && (root_ == 0 || context_.facts.closing)));
@@ -106,9 +104,8 @@ class ProcessTree final : public JobPids {
   // Members of an attached tree whom a stranger waited for: of each, only the last reading before its end is known.
   int64_t unwaited() const { return unwaited_; }
   bool has_clock() const { return clock_.running(); }  // CPU time of such children is measured beside
-  int64_t clock_begun_after_ns() const {
-    return clock_begun_ns_ - followed_ns_;
-  }                                                         // such children that ended before are not in it
+  // Such children that ended in this time are not in it.
+  int64_t clock_begun_after_ns() const { return clock_begun_ns_ - followed_ns_; }
   int64_t clock_stolen_ns() const { return stolen_.ns(); }  // what was taken off it as the hypervisor's
   bool fell_back_to_rss() const { return pss_.fell_back(); }
   pid_t largest_member() const;  // by resident size now; 0 when there is none

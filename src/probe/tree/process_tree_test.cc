@@ -8,7 +8,6 @@
 
 #include <csignal>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 

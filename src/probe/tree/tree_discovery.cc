@@ -20,7 +20,6 @@
 #include <utility>
 
 #include "os/cgroup_folder.h"
-#include "os/directory.h"
 #include "os/process.h"
 #include "probe/tree/process_tree.h"
 

@@ -11,6 +11,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/units.h"
 #include "probe/tree/process_tree.h"
 
 namespace tacho {
@@ -103,10 +104,10 @@ inline pid_t fork_as(pid_t number) {
 struct Following {
   ProbeContext context;
   ProcessTree tree{context};
-  int64_t now_ns = 1'000'000'000;
+  int64_t now_ns = kNsPerSec;
   void tick(int64_t forks = -1) {
     context.facts.forks = forks;
-    tree.update(now_ns += 1'000'000'000);
+    tree.update(now_ns += kNsPerSec);
   }
   // However loaded the machine is.
   bool tick_until(const std::function<bool()>& reached) {

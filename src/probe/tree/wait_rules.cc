@@ -7,7 +7,7 @@ namespace {
 
 using enum WaitState;
 
-enum class Call : uint8_t {
+enum class SystemCall : uint8_t {
   on_descriptor,
   on_socket,
   send_file,
@@ -29,94 +29,94 @@ enum class Call : uint8_t {
 };
 
 constexpr int16_t kNone = -1;
-struct CallRow {
-  Call call;
+struct SystemCallRow {
+  SystemCall call;
   std::array<int16_t, 4> numbers;  // x86_64, i386, generic (arm64, riscv64), arm
 };
 
 // What is not listed is told by wchan: open, stat and the like wait for a disk when they are in state D.
-constexpr auto kCalls = std::to_array<CallRow>({
-    {Call::on_descriptor, {0, 3, 63, 3}},             // read
-    {Call::on_descriptor, {1, 4, 64, 4}},             // write
-    {Call::on_descriptor, {19, 145, 65, 145}},        // readv
-    {Call::on_descriptor, {20, 146, 66, 146}},        // writev
-    {Call::on_descriptor, {17, 180, 67, 180}},        // pread64
-    {Call::on_descriptor, {18, 181, 68, 181}},        // pwrite64
-    {Call::on_descriptor, {295, 333, 69, 361}},       // preadv
-    {Call::on_descriptor, {296, 334, 70, 362}},       // pwritev
-    {Call::on_descriptor, {327, 378, 286, 392}},      // preadv2
-    {Call::on_descriptor, {328, 379, 287, 393}},      // pwritev2
-    {Call::on_descriptor, {16, 54, 29, 54}},          // ioctl
-    {Call::send_file, {40, 187, 71, 187}},            // sendfile
-    {Call::send_file, {kNone, 239, kNone, 239}},      // sendfile64
-    {Call::disk, {326, 377, 285, 391}},               // copy_file_range
-    {Call::disk, {74, 118, 82, 118}},                 // fsync
-    {Call::disk, {75, 148, 83, 148}},                 // fdatasync
-    {Call::disk, {162, 36, 81, 36}},                  // sync
-    {Call::disk, {306, 344, 267, 373}},               // syncfs
-    {Call::disk, {277, 314, 84, 341}},                // sync_file_range
-    {Call::disk, {26, 144, 227, 144}},                // msync
-    {Call::disk, {208, 247, 4, 245}},                 // io_getevents
-    {Call::disk, {333, 385, 292, 399}},               // io_pgetevents
-    {Call::disk, {kNone, 416, kNone, 416}},           // io_pgetevents_time64
-    {Call::on_socket, {42, 362, 203, 283}},           // connect
-    {Call::on_socket, {43, kNone, 202, 285}},         // accept
-    {Call::on_socket, {288, 364, 242, 366}},          // accept4
-    {Call::on_socket, {45, 371, 207, 292}},           // recvfrom
-    {Call::on_socket, {47, 372, 212, 297}},           // recvmsg
-    {Call::on_socket, {299, 337, 243, 365}},          // recvmmsg
-    {Call::on_socket, {kNone, 417, kNone, 417}},      // recvmmsg_time64
-    {Call::on_socket, {44, 369, 206, 290}},           // sendto
-    {Call::on_socket, {46, 370, 211, 296}},           // sendmsg
-    {Call::on_socket, {307, 345, 269, 374}},          // sendmmsg
-    {Call::on_socket, {kNone, kNone, kNone, 291}},    // recv
-    {Call::on_socket, {kNone, kNone, kNone, 289}},    // send
-    {Call::socket_call, {kNone, 102, kNone, kNone}},  // socketcall
-    {Call::poll, {7, 168, kNone, 168}},               // poll
-    {Call::poll, {271, 309, 73, 336}},                // ppoll
-    {Call::poll, {kNone, 414, kNone, 414}},           // ppoll_time64
-    {Call::select, {23, kNone, kNone, kNone}},        // select; of i386 one with a block of arguments
-    {Call::select, {kNone, 142, kNone, 142}},         // _newselect
-    {Call::select, {270, 308, 72, 335}},              // pselect6
-    {Call::select, {kNone, 413, kNone, 413}},         // pselect6_time64
-    {Call::epoll, {232, 256, kNone, 252}},            // epoll_wait
-    {Call::epoll, {281, 319, 22, 346}},               // epoll_pwait
-    {Call::epoll, {441, 441, 441, 441}},              // epoll_pwait2
-    {Call::pipe, {275, 313, 76, 340}},                // splice
-    {Call::pipe, {276, 315, 77, 342}},                // tee
-    {Call::pipe, {278, 316, 75, 343}},                // vmsplice
-    {Call::pipe, {70, 401, 188, 302}},                // msgrcv
-    {Call::pipe, {69, 400, 189, 301}},                // msgsnd
-    {Call::pipe, {242, 279, 182, 276}},               // mq_timedsend
-    {Call::pipe, {243, 280, 183, 277}},               // mq_timedreceive
-    {Call::pipe, {kNone, 418, kNone, 418}},           // mq_timedsend_time64
-    {Call::pipe, {kNone, 419, kNone, 419}},           // mq_timedreceive_time64
-    {Call::futex, {202, 240, 98, 240}},               // futex
-    {Call::futex, {kNone, 422, kNone, 422}},          // futex_time64
-    {Call::futex_wait, {455, 455, 455, 455}},         // futex_wait
-    {Call::idle, {449, 449, 449, 449}},               // futex_waitv
-    {Call::record_lock, {72, 55, 25, 55}},            // fcntl
-    {Call::record_lock, {kNone, 221, kNone, 221}},    // fcntl64
-    {Call::lock, {73, 143, 32, 143}},                 // flock
-    {Call::lock, {65, kNone, 193, 298}},              // semop
-    {Call::lock, {220, kNone, 192, 312}},             // semtimedop
-    {Call::lock, {kNone, 420, kNone, 420}},           // semtimedop_time64
-    {Call::ipc, {kNone, 117, kNone, kNone}},          // ipc
-    {Call::child, {61, 114, 260, 114}},               // wait4
-    {Call::child, {247, 284, 95, 280}},               // waitid
-    {Call::child, {kNone, 7, kNone, kNone}},          // waitpid
-    {Call::child, {58, 190, kNone, 190}},             // vfork
-    {Call::child, {56, 120, 220, 120}},               // clone, which waits only as vfork does
-    {Call::child, {435, 435, 435, 435}},              // clone3
-    {Call::sleep, {35, 162, 101, 162}},               // nanosleep
-    {Call::sleep, {230, 267, 115, 265}},              // clock_nanosleep
-    {Call::sleep, {kNone, 407, kNone, 407}},          // clock_nanosleep_time64
-    {Call::sleep, {34, 29, kNone, 29}},               // pause
-    {Call::sleep, {130, 179, 133, 179}},              // rt_sigsuspend
-    {Call::sleep, {kNone, 72, kNone, 72}},            // sigsuspend
-    {Call::sleep, {128, 177, 137, 177}},              // rt_sigtimedwait
-    {Call::sleep, {kNone, 421, kNone, 421}},          // rt_sigtimedwait_time64
-    {Call::other, {426, 426, 426, 426}},              // io_uring_enter
+constexpr auto kCalls = std::to_array<SystemCallRow>({
+    {SystemCall::on_descriptor, {0, 3, 63, 3}},             // read
+    {SystemCall::on_descriptor, {1, 4, 64, 4}},             // write
+    {SystemCall::on_descriptor, {19, 145, 65, 145}},        // readv
+    {SystemCall::on_descriptor, {20, 146, 66, 146}},        // writev
+    {SystemCall::on_descriptor, {17, 180, 67, 180}},        // pread64
+    {SystemCall::on_descriptor, {18, 181, 68, 181}},        // pwrite64
+    {SystemCall::on_descriptor, {295, 333, 69, 361}},       // preadv
+    {SystemCall::on_descriptor, {296, 334, 70, 362}},       // pwritev
+    {SystemCall::on_descriptor, {327, 378, 286, 392}},      // preadv2
+    {SystemCall::on_descriptor, {328, 379, 287, 393}},      // pwritev2
+    {SystemCall::on_descriptor, {16, 54, 29, 54}},          // ioctl
+    {SystemCall::send_file, {40, 187, 71, 187}},            // sendfile
+    {SystemCall::send_file, {kNone, 239, kNone, 239}},      // sendfile64
+    {SystemCall::disk, {326, 377, 285, 391}},               // copy_file_range
+    {SystemCall::disk, {74, 118, 82, 118}},                 // fsync
+    {SystemCall::disk, {75, 148, 83, 148}},                 // fdatasync
+    {SystemCall::disk, {162, 36, 81, 36}},                  // sync
+    {SystemCall::disk, {306, 344, 267, 373}},               // syncfs
+    {SystemCall::disk, {277, 314, 84, 341}},                // sync_file_range
+    {SystemCall::disk, {26, 144, 227, 144}},                // msync
+    {SystemCall::disk, {208, 247, 4, 245}},                 // io_getevents
+    {SystemCall::disk, {333, 385, 292, 399}},               // io_pgetevents
+    {SystemCall::disk, {kNone, 416, kNone, 416}},           // io_pgetevents_time64
+    {SystemCall::on_socket, {42, 362, 203, 283}},           // connect
+    {SystemCall::on_socket, {43, kNone, 202, 285}},         // accept
+    {SystemCall::on_socket, {288, 364, 242, 366}},          // accept4
+    {SystemCall::on_socket, {45, 371, 207, 292}},           // recvfrom
+    {SystemCall::on_socket, {47, 372, 212, 297}},           // recvmsg
+    {SystemCall::on_socket, {299, 337, 243, 365}},          // recvmmsg
+    {SystemCall::on_socket, {kNone, 417, kNone, 417}},      // recvmmsg_time64
+    {SystemCall::on_socket, {44, 369, 206, 290}},           // sendto
+    {SystemCall::on_socket, {46, 370, 211, 296}},           // sendmsg
+    {SystemCall::on_socket, {307, 345, 269, 374}},          // sendmmsg
+    {SystemCall::on_socket, {kNone, kNone, kNone, 291}},    // recv
+    {SystemCall::on_socket, {kNone, kNone, kNone, 289}},    // send
+    {SystemCall::socket_call, {kNone, 102, kNone, kNone}},  // socketcall
+    {SystemCall::poll, {7, 168, kNone, 168}},               // poll
+    {SystemCall::poll, {271, 309, 73, 336}},                // ppoll
+    {SystemCall::poll, {kNone, 414, kNone, 414}},           // ppoll_time64
+    {SystemCall::select, {23, kNone, kNone, kNone}},        // select; of i386 one with a block of arguments
+    {SystemCall::select, {kNone, 142, kNone, 142}},         // _newselect
+    {SystemCall::select, {270, 308, 72, 335}},              // pselect6
+    {SystemCall::select, {kNone, 413, kNone, 413}},         // pselect6_time64
+    {SystemCall::epoll, {232, 256, kNone, 252}},            // epoll_wait
+    {SystemCall::epoll, {281, 319, 22, 346}},               // epoll_pwait
+    {SystemCall::epoll, {441, 441, 441, 441}},              // epoll_pwait2
+    {SystemCall::pipe, {275, 313, 76, 340}},                // splice
+    {SystemCall::pipe, {276, 315, 77, 342}},                // tee
+    {SystemCall::pipe, {278, 316, 75, 343}},                // vmsplice
+    {SystemCall::pipe, {70, 401, 188, 302}},                // msgrcv
+    {SystemCall::pipe, {69, 400, 189, 301}},                // msgsnd
+    {SystemCall::pipe, {242, 279, 182, 276}},               // mq_timedsend
+    {SystemCall::pipe, {243, 280, 183, 277}},               // mq_timedreceive
+    {SystemCall::pipe, {kNone, 418, kNone, 418}},           // mq_timedsend_time64
+    {SystemCall::pipe, {kNone, 419, kNone, 419}},           // mq_timedreceive_time64
+    {SystemCall::futex, {202, 240, 98, 240}},               // futex
+    {SystemCall::futex, {kNone, 422, kNone, 422}},          // futex_time64
+    {SystemCall::futex_wait, {455, 455, 455, 455}},         // futex_wait
+    {SystemCall::idle, {449, 449, 449, 449}},               // futex_waitv
+    {SystemCall::record_lock, {72, 55, 25, 55}},            // fcntl
+    {SystemCall::record_lock, {kNone, 221, kNone, 221}},    // fcntl64
+    {SystemCall::lock, {73, 143, 32, 143}},                 // flock
+    {SystemCall::lock, {65, kNone, 193, 298}},              // semop
+    {SystemCall::lock, {220, kNone, 192, 312}},             // semtimedop
+    {SystemCall::lock, {kNone, 420, kNone, 420}},           // semtimedop_time64
+    {SystemCall::ipc, {kNone, 117, kNone, kNone}},          // ipc
+    {SystemCall::child, {61, 114, 260, 114}},               // wait4
+    {SystemCall::child, {247, 284, 95, 280}},               // waitid
+    {SystemCall::child, {kNone, 7, kNone, kNone}},          // waitpid
+    {SystemCall::child, {58, 190, kNone, 190}},             // vfork
+    {SystemCall::child, {56, 120, 220, 120}},               // clone, which waits only as vfork does
+    {SystemCall::child, {435, 435, 435, 435}},              // clone3
+    {SystemCall::sleep, {35, 162, 101, 162}},               // nanosleep
+    {SystemCall::sleep, {230, 267, 115, 265}},              // clock_nanosleep
+    {SystemCall::sleep, {kNone, 407, kNone, 407}},          // clock_nanosleep_time64
+    {SystemCall::sleep, {34, 29, kNone, 29}},               // pause
+    {SystemCall::sleep, {130, 179, 133, 179}},              // rt_sigsuspend
+    {SystemCall::sleep, {kNone, 72, kNone, 72}},            // sigsuspend
+    {SystemCall::sleep, {128, 177, 137, 177}},              // rt_sigtimedwait
+    {SystemCall::sleep, {kNone, 421, kNone, 421}},          // rt_sigtimedwait_time64
+    {SystemCall::other, {426, 426, 426, 426}},              // io_uring_enter
 });
 
 // A mutex or rwlock of glibc, musl, Rust or Go's runtime sleeps with 2, 3 or its highest bit; whoever waits for a
@@ -241,28 +241,28 @@ CallMeaning meaning_of(const ThreadSyscall& call, CallTable table) {
   if (table == CallTable::none || call.kind != ThreadSyscall::Kind::inside) return {};
   constexpr int64_t kX32Bit = 0x40000000;
   const int64_t number = table == CallTable::x86_64 ? call.number & ~kX32Bit : call.number;
-  for (const CallRow& row : kCalls) {
+  for (const SystemCallRow& row : kCalls) {
     if (row.numbers[static_cast<size_t>(table)] != number) continue;
     const auto decided = [](WaitState state) { return CallMeaning{CallKind::decided, state, false}; };
     switch (row.call) {
-      case Call::on_descriptor: return {CallKind::descriptor, other, false};
-      case Call::on_socket: return {CallKind::descriptor, other, true};
-      case Call::socket_call: return {CallKind::by_wchan, other, true};
-      case Call::send_file: return {CallKind::send_file, other, false};
-      case Call::poll: return {CallKind::poll, other, false};
-      case Call::select: return {CallKind::select, other, false};
-      case Call::epoll: return {CallKind::epoll, other, false};
-      case Call::disk: return decided(WaitState::disk);
-      case Call::pipe: return decided(WaitState::pipe);
-      case Call::futex: return decided(futex_state(call));
-      case Call::futex_wait: return decided(by_expected_value(call.arguments[1]));
-      case Call::idle: return decided(WaitState::idle);
-      case Call::record_lock: return decided(record_lock_state(call));
-      case Call::lock: return decided(WaitState::lock);
-      case Call::ipc: return decided(ipc_state(call));
-      case Call::child: return decided(WaitState::child);
-      case Call::sleep: return decided(WaitState::sleep);
-      case Call::other: return decided(WaitState::other);
+      case SystemCall::on_descriptor: return {CallKind::descriptor, other, false};
+      case SystemCall::on_socket: return {CallKind::descriptor, other, true};
+      case SystemCall::socket_call: return {CallKind::by_wchan, other, true};
+      case SystemCall::send_file: return {CallKind::send_file, other, false};
+      case SystemCall::poll: return {CallKind::poll, other, false};
+      case SystemCall::select: return {CallKind::select, other, false};
+      case SystemCall::epoll: return {CallKind::epoll, other, false};
+      case SystemCall::disk: return decided(WaitState::disk);
+      case SystemCall::pipe: return decided(WaitState::pipe);
+      case SystemCall::futex: return decided(futex_state(call));
+      case SystemCall::futex_wait: return decided(by_expected_value(call.arguments[1]));
+      case SystemCall::idle: return decided(WaitState::idle);
+      case SystemCall::record_lock: return decided(record_lock_state(call));
+      case SystemCall::lock: return decided(WaitState::lock);
+      case SystemCall::ipc: return decided(ipc_state(call));
+      case SystemCall::child: return decided(WaitState::child);
+      case SystemCall::sleep: return decided(WaitState::sleep);
+      case SystemCall::other: return decided(WaitState::other);
     }
   }
   return {};

@@ -1,7 +1,5 @@
 #include "report/advice/advice_state.h"
 
-#include <algorithm>
-
 #include "base/units.h"
 #include "report/store/facts.h"
 

@@ -1,6 +1,5 @@
 // The picture of tacho top: a pure function of what is measured, what its reader chose, and the size of the window.
 #pragma once
-#include <span>
 #include <string>
 #include <vector>
 

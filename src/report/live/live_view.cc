@@ -50,14 +50,14 @@ double LiveView::cell(std::string_view column) const {
 }
 
 double LiveView::rate(std::string_view column) const {
-  return row_.interval_ns > 0 ? cell(column) * 1e9 / static_cast<double>(row_.interval_ns) : kAbsent;
+  return row_.interval_ns > 0 ? cell(column) / as_seconds(row_.interval_ns) : kAbsent;
 }
 
 void LiveView::add(const Row& row) {
   row_ = row;
   ++rows_;
   if (run_.mode.empty()) machine_ = is_absent(cell("process_cpu_usage"));  // a file does not tell what it is of
-  elapsed_s_ += static_cast<double>(row.interval_ns) / 1e9;
+  elapsed_s_ += as_seconds(row.interval_ns);
   cpu_.add(cell(machine_ ? "system_cpu_usage" : "process_cpu_usage"));
   memory_.add(cell(machine_ ? "system_memory_used_mib" : "process_memory_mib") * static_cast<double>(kMiB));
   gpu_.add(cell(machine_ ? "system_gpu_usage" : "process_gpu_usage"));

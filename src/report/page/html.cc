@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "os/file.h"
 #include "os/line_file.h"
+#include "report/page/html_charts.h"
 #include "report/store/csv_reader.h"
 #include "report/store/input.h"
 #include "report/store/phases.h"
@@ -32,8 +33,8 @@ Status read_rows(const std::string& path, ReportRun& report, size_t points, bool
   double duration_s = 0;
   int64_t rows = 0;
   each_row(reader, run, [&](const Row& row) {
-    if (rows++ == 0) report.start_s = static_cast<double>(row.realtime_ns - row.interval_ns) / 1e9;
-    const double seconds = static_cast<double>(row.interval_ns) / 1e9;
+    if (rows++ == 0) report.start_s = as_seconds(row.realtime_ns - row.interval_ns);
+    const double seconds = as_seconds(row.interval_ns);
     duration_s += seconds;
     const auto found = verdict.add(row);
     report.band.add(found ? limit_word(found->limit) : std::string_view(), seconds);
@@ -74,7 +75,7 @@ Result<ReportRun> read_stored_run(StoredRun stored, size_t number, const PageOpt
   report.title = run.id;
   report.file_name = "metrics.csv";
   report.rows = page_rows_for(number);
-  if (run.outcome.started_realtime_ns > 0) report.start_s = static_cast<double>(run.outcome.started_realtime_ns) / 1e9;
+  if (run.outcome.started_realtime_ns > 0) report.start_s = as_seconds(run.outcome.started_realtime_ns);
   const Marks marks = look_at_marks(folder);
   // Nobody has told the phases of a run that goes on.
   if (run.phases.empty()) run.phases = phases_of(marks, is_absent(report.start_s) ? 0 : report.start_s, INFINITY);
@@ -104,7 +105,7 @@ Result<ReportRun> read_group(Input input, size_t number, const PageOptions& opti
   report.title = report.stored.run.id;
   report.file_name = "metrics.csv";
   report.rows = page_rows_for(number);
-  report.start_s = static_cast<double>(report.stored.run.outcome.started_realtime_ns) / 1e9;
+  report.start_s = as_seconds(report.stored.run.outcome.started_realtime_ns);
   const Status rows = read_rows(input.rows_path, report, options.max_points, false);
   if (!rows) report.stored.run.notes.push_back("There are no charts: " + rows.error().message());
   return report;

@@ -2,6 +2,7 @@
 
 #include "base/page_text.h"
 #include "codec/run_words.h"
+#include "report/page/html_charts.h"
 #include "report/page/html_parts.h"
 
 namespace tacho {

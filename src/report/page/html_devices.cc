@@ -6,6 +6,7 @@
 #include "base/page_text.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "report/page/html_charts.h"
 #include "report/store/csv_reader.h"
 #include "report/store/input.h"
 

@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/writer.h"
 #include "model/summary.h"
-#include "report/page/html_charts.h"
+#include "report/series.h"
+#include "report/store/facts.h"
 
 namespace tacho {
 

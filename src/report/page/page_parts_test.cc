@@ -2,8 +2,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
-
 #include "base/page_text.h"
 #include "report/page/html_devices.h"
 #include "report/page/page_band.h"

@@ -1,7 +1,6 @@
 #include "report/page/page_processes.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "base/page_text.h"

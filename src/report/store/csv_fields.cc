@@ -1,8 +1,6 @@
 #include "report/store/csv_fields.h"
 
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 

@@ -48,8 +48,7 @@ RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statist
   const bool machine = run.mode == kModeWatch || (run.mode.empty() && is_absent(statistics("process_cpu_usage").mean));
   const std::string side = machine ? "system_" : "process_";
   RunFacts facts;
-  facts.duration_s =
-      kept(run.outcome.duration_ns > 0 ? static_cast<double>(run.outcome.duration_ns) / 1e9 : duration_s, 1e3);
+  facts.duration_s = kept(run.outcome.duration_ns > 0 ? as_seconds(run.outcome.duration_ns) : duration_s, 1e3);
 
   const Statistics cpu = statistics(side + "cpu_usage");
   facts.cpu_mean = kept(cpu.mean, 1e4);

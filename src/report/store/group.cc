@@ -12,7 +12,6 @@
 #include "os/file.h"
 #include "report/store/group_rows.h"
 #include "report/store/newest.h"
-#include "report/store/run_names.h"
 
 namespace tacho {
 namespace {

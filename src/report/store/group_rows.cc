@@ -64,8 +64,7 @@ void GroupRows::open(const StoredRun& stored) {
     ++unreadable_;
     return;
   }
-  if (outcome.started_realtime_ns > 0)
-    member->reader.set_start(static_cast<double>(outcome.started_realtime_ns / kNsPerMs) / 1e3);
+  if (outcome.started_realtime_ns > 0) member->reader.set_start(seconds_by_ms(outcome.started_realtime_ns));
   member->interval_ns = std::max(stored.run.interval_ns, kNsPerMs);
   const int64_t lasts_ns = outcome.started_realtime_ns + outcome.duration_ns;
   member->leaves_ns = outcome.state == RunState::running ? INT64_MAX
@@ -158,7 +157,7 @@ bool GroupRows::next(Row& row) {
   row.index = rows_++;
   row.realtime_ns = to_ns;
   row.interval_ns = to_ns - at_ns_;
-  row.cells[kTimeCell] = static_cast<double>(to_ns / kNsPerMs) / 1e3;
+  row.cells[kTimeCell] = seconds_by_ms(to_ns);
   at_ns_ = to_ns;
   return true;
 }

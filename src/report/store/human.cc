@@ -1,7 +1,6 @@
 #include "report/store/human.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/units.h"
 #include "model/column.h"
@@ -10,7 +9,7 @@ namespace tacho {
 
 std::string duration_text(double seconds) {
   // A damaged file may hold anything; 9e9 s are three centuries.
-  return human_duration(std::llround(std::clamp(seconds, -9e9, 9e9) * 1e9));
+  return human_duration(as_ns(std::clamp(seconds, -9e9, 9e9)));
 }
 
 std::string interval_text(int64_t ns) {

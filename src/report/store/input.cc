@@ -24,7 +24,7 @@ Result<Input> read_file(const std::string& path) {
   if (std::string note = left_out_note(reader.skipped(), stored.run.id); !note.empty())
     stored.run.notes.push_back(std::move(note));
   stored.rows = summary.rows();
-  stored.run.outcome.duration_ns = static_cast<int64_t>(summary.duration_s() * 1e9);
+  stored.run.outcome.duration_ns = as_ns(summary.duration_s());
   stored.run.outcome.state = RunState::finished;
   for (size_t i = 0; i < reader.columns().size(); ++i) {
     Statistics values = summary.column(i);
@@ -51,8 +51,7 @@ bool is_metrics_file(const std::string& name) {
 }
 
 void each_row(CsvReader& reader, const Run& run, const std::function<void(const Row&)>& take) {
-  if (run.outcome.started_realtime_ns > 0)
-    reader.set_start(static_cast<double>(run.outcome.started_realtime_ns / kNsPerMs) / 1e3);
+  if (run.outcome.started_realtime_ns > 0) reader.set_start(seconds_by_ms(run.outcome.started_realtime_ns));
   Row row, held;
   while (reader.next(row)) {
     if (row.index == 0 && row.interval_ns == 0) {

@@ -1,7 +1,6 @@
 #include "report/store/leaps.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -24,8 +23,7 @@ Leaps::Leaps(const std::string& rows_path, const Run& run, int64_t rows_known) {
   const int64_t finished_ns = outcome.finished_realtime_ns;
   const bool none = finished_ns > 0 && finished_ns - outcome.started_realtime_ns - outcome.duration_ns < kMatters_ns;
   if (none || outcome.duration_ns <= 0 || !reader.open(rows_path)) return;
-  if (outcome.started_realtime_ns > 0)
-    reader.set_start(static_cast<double>(outcome.started_realtime_ns / kNsPerMs) / 1e3);
+  if (outcome.started_realtime_ns > 0) reader.set_start(seconds_by_ms(outcome.started_realtime_ns));
   int64_t more_ns = -outcome.duration_ns;
   std::vector<LongRow> rows;
   for (Row row; row.index + 1 < rows_known && reader.next(row);) {

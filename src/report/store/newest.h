@@ -11,6 +11,9 @@
 
 namespace tacho {
 
+// Folders that cannot be read are skipped, with a warning if so wished.
+enum class Unreadable { told, skipped };
+
 class NewestRuns {
  public:
   // An error when there is a store that cannot be read; one that is not there has no runs.

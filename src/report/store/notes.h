@@ -1,7 +1,6 @@
 // What a person wrote about a run (tacho note): a line each in <run folder>/notes.txt, UNIX seconds and the text.
 // Beside run.json, which a run that goes on writes anew at every tick. Reading is bounded. Thread-safe (no state).
 #pragma once
-#include <string>
 #include <string_view>
 
 #include "report/store/store.h"

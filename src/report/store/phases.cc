@@ -54,7 +54,7 @@ PhaseFold::PhaseFold(std::vector<Phase>& phases, const std::vector<std::string>&
 }
 
 void PhaseFold::add(const Row& row) {
-  const double end_s = row.cells.at(0), interval_s = static_cast<double>(row.interval_ns) / 1e9;
+  const double end_s = row.cells.at(0), interval_s = as_seconds(row.interval_ns);
   const double start_s = end_s - interval_s;
   last_s_ = std::max(last_s_, end_s);
   // The first that is not over before the row begins.
@@ -93,9 +93,9 @@ void PhaseFold::finish() {
 void fold_phases(const std::string& folder, Run& run) {
   const Marks marks = read_marks(folder);
   run.marks_dropped = marks.dropped;
-  const double start_s = static_cast<double>(run.outcome.started_realtime_ns / kNsPerMs) / 1e3;
+  const double start_s = seconds_by_ms(run.outcome.started_realtime_ns);
   const int64_t finished_ns = run.outcome.finished_realtime_ns;
-  run.phases = phases_of(marks, start_s, finished_ns > 0 ? static_cast<double>(finished_ns) / 1e9 : kForever_s);
+  run.phases = phases_of(marks, start_s, finished_ns > 0 ? as_seconds(finished_ns) : kForever_s);
   if (run.phases.empty()) return;
   CsvReader rows;
   const bool readable = static_cast<bool>(rows.open(folder + "/metrics.csv"));

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/units.h"
 #include "report/store/phase_text.h"
 
 namespace tacho {

@@ -138,7 +138,7 @@ int64_t read_time(const JsonView& json) { return parse_iso_time(json.string().va
 int64_t read_seconds(const JsonView& json) {
   double seconds = 0;
   read(json, seconds);
-  return seconds > 0 && seconds < 9e9 ? std::llround(seconds * 1e9) : 0;
+  return seconds > 0 && seconds < 9e9 ? as_ns(seconds) : 0;
 }
 
 void read_outcome(const JsonView& json, Outcome& outcome) {
@@ -292,7 +292,7 @@ void fold_again(Json& json, const StoredRun& stored) {
   CsvReader reader;
   if (!reader.open(stored.folder + "/metrics.csv")) return;
   if (stored.run.outcome.started_realtime_ns > 0)
-    reader.set_start(static_cast<double>(stored.run.outcome.started_realtime_ns / kNsPerMs) / 1e3);
+    reader.set_start(seconds_by_ms(stored.run.outcome.started_realtime_ns));
   Summary summary;
   summary.begin(reader.schema());
   const Leaps leaps(stored.folder + "/metrics.csv", stored.run, stored.rows);

@@ -8,12 +8,10 @@
 
 #include "base/log.h"
 #include "base/path.h"
-#include "base/text.h"
 #include "os/environment.h"
 #include "os/file.h"
 #include "os/owned_folder.h"
 #include "os/user_folder.h"
-#include "report/store/newest.h"
 #include "report/store/notes.h"
 #include "report/store/run_names.h"
 #include "report/store/run_reader.h"
@@ -86,14 +84,6 @@ std::string short_id_in(const std::string& store_dir, const std::string& id) {
     });
   std::sort(names.begin(), names.end(), std::greater<>());
   return shortest_unique(names, id);
-}
-
-Result<std::vector<StoredRun>> list_runs(const std::string& store_dir, Unreadable unreadable) {
-  auto newest = NewestRuns::open(store_dir, unreadable);
-  if (!newest) return newest.error();
-  std::vector<StoredRun> runs;
-  while (auto stored = newest->next()) runs.push_back(std::move(*stored));
-  return runs;
 }
 
 Result<StoredRun> read_stored(const std::string& folder) { return read_folder(folder, false); }

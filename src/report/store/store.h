@@ -33,9 +33,6 @@ Status check_run_store(const std::string& store_dir);
 Result<std::vector<std::string>> run_names(const std::string& store_dir);
 // What people see of this id, in a store with these others. An empty store_dir: there is no store.
 std::string short_id_in(const std::string& store_dir, const std::string& id);
-// Newest first. Unreadable folders are skipped, with a warning if so wished.
-enum class Unreadable { told, skipped };
-Result<std::vector<StoredRun>> list_runs(const std::string& store_dir, Unreadable unreadable = Unreadable::told);
 // One run by its folder. A run whose tacho died (state running, no such process) is shown as interrupted, its
 // statistics folded again from metrics.csv.
 Result<StoredRun> read_run(const std::string& folder);

@@ -9,6 +9,7 @@
 #include "os/line_file.h"
 #include "os/unique.h"
 #include "report/store/facts.h"
+#include "report/store/newest.h"
 #include "report/store/run_names.h"
 #include "support/sample_run.h"
 #include "support/temp_dir.h"
@@ -179,10 +180,10 @@ TEST(StoredRuns, NewestFirstAndRubbishSkipped) {
   std::filesystem::create_directory(dir / "other");
   spill(dir / "other/run.json", R"([1, 2])");
   spill(dir / "file", "x");
-  const auto runs = list_runs(dir.path());
-  ASSERT_TRUE(runs);
+  auto newest = NewestRuns::open(dir.path());
+  ASSERT_TRUE(newest);
   std::vector<std::string> ids;
-  for (const StoredRun& stored : *runs) ids.push_back(stored.run.id);
+  while (const auto stored = newest->next()) ids.push_back(stored->run.id);
   EXPECT_EQ(ids, (std::vector<std::string>{"20261115-0000", "20261115-ffff", "20261114-9999"}));
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "base/units.h"
+
 namespace tacho {
 namespace {
 
@@ -245,7 +247,7 @@ JudgedRow RowJudge::look(const Row& row, const JudgedRun& run) const {
   JudgedRow judged;
   for (size_t source = 0; source < kSources; ++source)
     judged.value[source] = cell_[source] > 0 && cell_[source] < row.cells.size() ? row.cells[cell_[source]] : kAbsent;
-  judged.seconds = static_cast<double>(std::max<int64_t>(0, row.interval_ns)) / 1e9;
+  judged.seconds = as_seconds(std::max<int64_t>(0, row.interval_ns));
   judged.machine = run.machine || (run.maybe_machine && is_absent(judged[process_cpu]));
   return judged;
 }

@@ -138,7 +138,7 @@ std::vector<Evidence> VerdictFold::evidence(Limit limit, Over over, const Judgem
   std::vector<Evidence> strong, all;
   const int64_t rows = over == Over::all_rows ? times_.rows() : times_.rows_of(limit);
   const int64_t ns = over == Over::all_rows ? times_.total_ns() : times_.ns_of(limit);
-  const double interval_s = rows > 0 ? static_cast<double>(ns) / 1e9 / static_cast<double>(rows) : 1;
+  const double interval_s = rows > 0 ? as_seconds(ns) / static_cast<double>(rows) : 1;
   const bool own = run.own_cgroup && foreign_pressure_ns_ * 2 < times_.total_ns();
   const auto take = [&](const EvidenceRule& condition) {
     const double value = over == Over::all_rows ? mean(condition.source) : mean(condition.source, limit);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/units.h"
 #include "report/verdict/verdict.h"
 
 namespace tacho {
@@ -28,7 +29,7 @@ Verdict RunVerdict::verdict(const Run& run) const {
   Verdict verdict = fold_.verdict(run);
   for (const Judged& phase : phases_) {
     double seconds = phase.ended_s - phase.started_s;
-    if (!std::isfinite(seconds)) seconds = static_cast<double>(phase.times.total_ns()) / 1e9;  // it goes on
+    if (!std::isfinite(seconds)) seconds = as_seconds(phase.times.total_ns());  // it goes on
     verdict.phases.push_back({phase.name, seconds, phase.times.judge(!verdict.missing.empty())});
   }
   return verdict;

@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 #include "base/writer.h"
-#include "report/store/human.h"
 #include "report/verdict/verdict.h"
 
 namespace tacho {

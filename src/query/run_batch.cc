@@ -1,4 +1,4 @@
-#include "query/row_batch.h"
+#include "query/run_batch.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ constexpr size_t kBlock = 32 * 1024;
 
 }  // namespace
 
-void RowBatch::put(size_t table, const std::vector<Cell>& cells) {
+void RunBatch::put(size_t table, const std::vector<Cell>& cells) {
   rows_.push_back({table, cells_.size(), cells.size()});
   ++parts_.back().count;
   for (const Cell& cell : cells) {
@@ -18,7 +18,7 @@ void RowBatch::put(size_t table, const std::vector<Cell>& cells) {
   }
 }
 
-std::string_view RowBatch::kept(std::string_view text) {
+std::string_view RunBatch::kept(std::string_view text) {
   if (left_ < text.size() || room_ == nullptr) {
     left_ = std::max(kBlock, text.size());
     blocks_.push_back(std::make_unique_for_overwrite<char[]>(left_));

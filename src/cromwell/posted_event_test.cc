@@ -1,4 +1,4 @@
-#include "cromwell/events.h"
+#include "cromwell/posted_event.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@ namespace tacho {
 namespace {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
-using Kind = Event::Kind;
+using Kind = PostedEvent::Kind;
 
 const std::string kId = "5d96fd3c-1a89-40ae-8095-c364181cda46";
 const std::string kLog = "logs/workflow." + kId + ".log";
@@ -114,7 +114,7 @@ TEST(Events, EveryEnvelope) {
       {"callback, running", {}, R"({"workflowId":"WID","state":"Running"})", Kind::ignored, false, "", ""},
   };
   for (const Case& one : cases) {
-    const Event event = read_event(one.headers, with_log(one.body));
+    const PostedEvent event = read_event(one.headers, with_log(one.body));
     EXPECT_EQ(event.kind, one.kind) << one.name << ": " << event.why;
     EXPECT_EQ(event.id, one.kind == Kind::workflow ? kId : "") << one.name;
     EXPECT_EQ(event.metadata_update, one.update) << one.name;
@@ -149,17 +149,18 @@ TEST(Events, DepthAndCountAreBoundedBeforeATreeIsMade) {
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   const std::string bare =
       "{\"specversion\":\"1.0\",\"type\":\"google.cloud.storage.object.v1.finalized\",\"data\":" + deep + "}";
-  EXPECT_EQ(read_event({}, bare).kind, Event::Kind::malformed);
+  EXPECT_EQ(read_event({}, bare).kind, PostedEvent::Kind::malformed);
   EXPECT_NE(read_event({}, bare).why.find("deep"), std::string::npos);
-  EXPECT_EQ(read_event({{"ce-type", "google.cloud.storage.object.v1.finalized"}}, deep).kind, Event::Kind::malformed);
+  EXPECT_EQ(read_event({{"ce-type", "google.cloud.storage.object.v1.finalized"}}, deep).kind,
+            PostedEvent::Kind::malformed);
   // Inside a string it is text; what it unpacks to is bounded, too.
   std::string open, close;  // three brackets each
   for (int i = 0; i < 33'333; ++i) open += "W1tb", close += "XV1d";
-  const Event packed = read_event({}, "{\"message\":{\"data\":\"" + open + close + "\"}}");
-  EXPECT_EQ(packed.kind, Event::Kind::malformed);
-  const Event quoted = read_event(
+  const PostedEvent packed = read_event({}, "{\"message\":{\"data\":\"" + open + close + "\"}}");
+  EXPECT_EQ(packed.kind, PostedEvent::Kind::malformed);
+  const PostedEvent quoted = read_event(
       {}, "{\"specversion\":\"1.0\",\"type\":\"google.cloud.storage.object.v1.finalized\",\"data\":\"" + deep + "\"}");
-  EXPECT_EQ(quoted.kind, Event::Kind::malformed);
+  EXPECT_EQ(quoted.kind, PostedEvent::Kind::malformed);
   std::string many = "{\"workflowId\":\"x\",\"outputs\":[0";
   for (int i = 0; i < 100'000; ++i) many += ",0";
   EXPECT_NE(read_event({}, many + "]}").why.find("many"), std::string::npos);

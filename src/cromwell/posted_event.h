@@ -8,7 +8,7 @@
 
 namespace tacho {
 
-struct Event {
+struct PostedEvent {
   enum class Kind {
     workflow,   // id is set: upload it
     ignored,    // nothing to do: another kind of event, an object that is no workflow log, a workflow that still runs
@@ -23,7 +23,7 @@ struct Event {
 };
 
 // Header names in lower case.
-Event read_event(const std::vector<std::pair<std::string, std::string>>& headers, std::string_view body);
+PostedEvent read_event(const std::vector<std::pair<std::string, std::string>>& headers, std::string_view body);
 
 // ….5d96fd3c-1a89-40ae-8095-c364181cda46.…, else a UUID in the last part of the path; empty when there is none.
 std::string workflow_id_in(std::string_view object_name);

@@ -1,4 +1,4 @@
-#include "cromwell/events.h"
+#include "cromwell/posted_event.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -19,14 +19,14 @@ constexpr JsonBounds kEventBounds{1u << 20, 64, 50'000};
 
 Json parsed(std::string_view text) { return parse_bounded<Json>(text, kEventBounds); }
 
-Event malformed(std::string why) {
-  Event event;
+PostedEvent malformed(std::string why) {
+  PostedEvent event;
   event.why = std::move(why);
   return event;
 }
-Event ignored(std::string why) {
-  Event event = malformed(std::move(why));
-  event.kind = Event::Kind::ignored;
+PostedEvent ignored(std::string why) {
+  PostedEvent event = malformed(std::move(why));
+  event.kind = PostedEvent::Kind::ignored;
   return event;
 }
 
@@ -89,13 +89,13 @@ void complete_from_subject(StorageObject& object, std::string_view subject, std:
     object.bucket = source.substr(at + kBuckets.size());
 }
 
-Event storage_event(std::string_view type, const StorageObject& object) {
+PostedEvent storage_event(std::string_view type, const StorageObject& object) {
   const What what = type.empty() ? What::finalized : what_of(type);
   if (what == What::other) return ignored("an event of type " + std::string(type.substr(0, 100)));
   if (object.name.empty()) return malformed("a storage event without an object's name");
-  Event event;
+  PostedEvent event;
   event.id = workflow_id_in(object.name);
-  event.kind = event.id.empty() ? Event::Kind::ignored : Event::Kind::workflow;
+  event.kind = event.id.empty() ? PostedEvent::Kind::ignored : PostedEvent::Kind::workflow;
   if (event.id.empty()) event.why = "no workflow id in " + object.name.substr(0, 200);
   event.bucket = object.bucket;
   event.object = object.name;
@@ -105,13 +105,13 @@ Event storage_event(std::string_view type, const StorageObject& object) {
 }
 
 // {"workflowId":"…","state":"Succeeded","outputs":{…},"failures":[…]}
-Event callback(const Json& json) {
+PostedEvent callback(const Json& json) {
   const std::string id = text_or_digits(json, "workflowId"), state = text_or_digits(json, "state");
   if (!is_workflow_id(id)) return malformed("workflowId is no workflow id: " + id.substr(0, 100));
   if (state != "Succeeded" && state != "Failed" && state != "Aborted")
     return ignored("workflow " + id + " is in state " + state.substr(0, 50));
-  Event event;
-  event.kind = Event::Kind::workflow;
+  PostedEvent event;
+  event.kind = PostedEvent::Kind::workflow;
   event.id = id;
   return event;
 }
@@ -121,11 +121,11 @@ bool is_callback(const Json& json) {
 }
 
 // {"attributes":{"eventType":"OBJECT_FINALIZE","bucketId":"b","objectId":"o","objectGeneration":"1"},"data":"BASE64","messageId":"1"}
-Event pubsub(const Json& message) {
+PostedEvent pubsub(const Json& message) {
   const Json& attributes = member(message, "attributes");
   StorageObject object{text_or_digits(attributes, "bucketId"), text_or_digits(attributes, "objectId"),
                        text_or_digits(attributes, "objectGeneration")};
-  Event event;
+  PostedEvent event;
   const Json& data = member(message, "data");
   Json inside;
   if (data.is_string())
@@ -144,7 +144,8 @@ Event pubsub(const Json& message) {
   return event;
 }
 
-Event cloud_event(const std::string& type, const std::string& subject, const std::string& source, const Json& data) {
+PostedEvent cloud_event(const std::string& type, const std::string& subject, const std::string& source,
+                        const Json& data) {
   if (type == "google.cloud.pubsub.topic.v1.messagePublished") {
     if (!member(data, "message").is_object()) return malformed("a Pub/Sub event without a message");
     return pubsub(member(data, "message"));
@@ -156,7 +157,7 @@ Event cloud_event(const std::string& type, const std::string& subject, const std
 }
 
 // {"specversion":"1.0","type":"…","source":"…","id":"…","subject":"objects/…","data":{…}}
-Event structured(const Json& json) {
+PostedEvent structured(const Json& json) {
   Json data = member(json, "data");
   if (data.is_string()) data = parsed(data.get<std::string>());
   if (const Json& packed = member(json, "data_base64"); packed.is_string())
@@ -166,7 +167,7 @@ Event structured(const Json& json) {
 }
 
 // {"context":{"eventType":"google.storage.object.finalize","resource":{"name":"projects/_/buckets/B/objects/O"}},"data":{…}}
-Event first_generation(const Json& json) {
+PostedEvent first_generation(const Json& json) {
   const Json& context = member(json, "context").is_object() ? member(json, "context") : json;
   StorageObject object = object_of(member(json, "data"));
   const Json& resource = member(context, "resource");
@@ -198,7 +199,7 @@ std::string workflow_id_in(std::string_view name) {
   return {};
 }
 
-Event read_event(const std::vector<std::pair<std::string, std::string>>& headers, std::string_view body) {
+PostedEvent read_event(const std::vector<std::pair<std::string, std::string>>& headers, std::string_view body) {
   const Json json = parsed(body);
   const std::string_view type = header(headers, "ce-type");
   if (!type.empty() || !header(headers, "ce-specversion").empty())

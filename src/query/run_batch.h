@@ -12,7 +12,7 @@
 
 namespace tacho {
 
-class RowBatch {
+class RunBatch {
  public:
   struct Row {
     size_t table;  // of stored_tables()

@@ -12,20 +12,20 @@
 
 namespace tacho {
 
-class Listener {
+class GrpcListener {
  public:
   // HOST:PORT with a name or an address, IPv6 in brackets; 0.0.0.0 is every address of both families.
-  static Result<std::unique_ptr<Listener>> open(const std::string& place);
-  ~Listener() { stop(); }
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
+  static Result<std::unique_ptr<GrpcListener>> open(const std::string& place);
+  ~GrpcListener() { stop(); }
+  GrpcListener(const GrpcListener&) = delete;
+  GrpcListener& operator=(const GrpcListener&) = delete;
 
   int port() const { return sockets_.front().port; }
   void start(std::function<void(Fd client)> take);  // called on a thread of the listener's
   void stop();                                      // nobody is taken after it
 
  private:
-  explicit Listener(std::vector<ListeningSocket> sockets) : sockets_(std::move(sockets)) {}
+  explicit GrpcListener(std::vector<ListeningSocket> sockets) : sockets_(std::move(sockets)) {}
   void run();
   bool accept_from(int fd);  // false: there is no room
 

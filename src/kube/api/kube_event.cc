@@ -1,4 +1,4 @@
-#include "kube/api/event.h"
+#include "kube/api/kube_event.h"
 
 #include <nlohmann/json.hpp>
 

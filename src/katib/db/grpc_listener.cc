@@ -1,4 +1,4 @@
-#include "katib/db/listener.h"
+#include "katib/db/grpc_listener.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <climits>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -46,7 +45,7 @@ Result<std::vector<std::string>> addresses_of(std::string host) {
 
 }  // namespace
 
-Result<std::unique_ptr<Listener>> Listener::open(const std::string& place) {
+Result<std::unique_ptr<GrpcListener>> GrpcListener::open(const std::string& place) {
   const size_t colon = place.rfind(':');
   uint16_t port = parse_int<uint16_t>(std::string_view(place).substr(colon + 1)).value_or(0);
   const Result<std::vector<std::string>> addresses = addresses_of(place.substr(0, colon));
@@ -64,22 +63,22 @@ Result<std::unique_ptr<Listener>> Listener::open(const std::string& place) {
   }
   // "localhost" is ::1, too, on machines that have no IPv6.
   if (sockets.empty()) return why.value_or(unknown_host(place, EAI_NONAME));
-  return std::unique_ptr<Listener>(new Listener(std::move(sockets)));
+  return std::unique_ptr<GrpcListener>(new GrpcListener(std::move(sockets)));
 }
 
-void Listener::start(std::function<void(Fd)> take) {
+void GrpcListener::start(std::function<void(Fd)> take) {
   take_ = std::move(take);
   thread_ = std::thread([this] { run(); });
 }
 
-void Listener::stop() {
+void GrpcListener::stop() {
   stopping_ = true;
   for (const ListeningSocket& socket : sockets_) ::shutdown(socket.fd.get(), SHUT_RDWR);
   if (thread_.joinable()) thread_.join();
   for (ListeningSocket& socket : sockets_) socket.fd.reset();
 }
 
-void Listener::run() {
+void GrpcListener::run() {
   std::vector<pollfd> fds;
   for (const ListeningSocket& socket : sockets_) fds.push_back({socket.fd.get(), POLLIN, 0});
   while (!stopping_) {
@@ -92,7 +91,7 @@ void Listener::run() {
   }
 }
 
-bool Listener::accept_from(int fd) {
+bool GrpcListener::accept_from(int fd) {
   while (!stopping_) {
     Fd client(::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!client) {
