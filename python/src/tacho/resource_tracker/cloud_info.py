@@ -5,7 +5,7 @@ import logging
 import subprocess
 from functools import lru_cache
 from time import time
-from typing import Any, Callable, Dict
+from typing import Any, Dict
 
 from .._errors import TachoError
 from .._json import as_object
@@ -16,8 +16,8 @@ logger = logging.getLogger("resource_tracker")
 _question = Question()
 
 
-def ask_early(by: Callable[[], Any]) -> None:
-    """Before an agent starts. `by`: the function that will be asked, which may have been replaced."""
+def ask_early(by: object) -> None:
+    """Before an agent starts. `by`: the function that will be asked, if any; it may have been replaced."""
     if by is not get_cloud_info or get_cloud_info.cache_info().currsize or _question.waits():
         return
     try:

@@ -5,7 +5,7 @@ import logging
 import os
 import platform
 import subprocess
-from typing import Any, Callable, Dict, List
+from typing import Any, Dict, List
 
 from .._errors import TachoError
 from ._discovery import Question
@@ -33,8 +33,8 @@ def has_gpu() -> bool:
     return os.path.exists("/proc/driver/nvidia/version") or os.path.isdir("/sys/module/amdgpu")
 
 
-def ask_early(by: Callable[[], Any]) -> None:
-    """Before an agent starts. `by`: the function that will be asked, which may have been replaced."""
+def ask_early(by: object) -> None:
+    """Before an agent starts. `by`: the function that will be asked, if any; it may have been replaced."""
     if by is not get_server_info or not has_gpu() or _question.waits():
         return
     try:

@@ -117,10 +117,8 @@ class ResourceTracker:
             raise RuntimeError("Resource tracker already running")
         if hasattr(self, "start_time"):
             raise RuntimeError("Resource tracker was stopped and cannot be started again: make a new one")
-        if self.discover_cloud:
-            cloud_info.ask_early(get_cloud_info)
-        if self.discover_server:
-            server_info.ask_early(get_server_info)
+        cloud_info.ask_early(self.discover_cloud and get_cloud_info)
+        server_info.ask_early(self.discover_server and get_server_info)
         self._recording = _recording.record(self.pid, self.children, max(float(self.interval), 0.01), get_process_stats,
                                             get_system_stats)
         self._implementation = self._recording.implementation
