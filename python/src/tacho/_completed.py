@@ -67,7 +67,7 @@ def run(args: Words, *, shell: bool = False, cwd: Optional[Text] = None, env: Op
     words, private = _words(settings, limit, env)
     try:
         status, out, err, news = _start(words, command, keywords, input)
-        recorded = _judge(command, status, news)
+        recorded = _judge(command, status, news, words)
     except BaseException:
         if private:
             _options.remove_folder(private, os.getpid())
@@ -177,13 +177,13 @@ def _line(data: bytes) -> Dict[str, Any]:
     return as_object(news)
 
 
-def _judge(command: List[Any], status: int, news: Dict[str, Any]) -> Optional[Run]:
+def _judge(command: List[Any], status: int, news: Dict[str, Any], words: List[str]) -> Optional[Run]:
     """The Run; an exception when the command was never started."""
     folder = news.get("folder")
     if "id" in news:
         if news.get("warnings"):
             warn_once(plain(str(news["warnings"])))
-        return Run(str(folder)) if folder else None
+        return Run(_options.real_folder(str(folder), words)) if folder else None
     why = plain(str(news.get("error", "")))
     first = os.fsdecode(command[0])
     if status == 127:

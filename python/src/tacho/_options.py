@@ -133,3 +133,13 @@ def default_store() -> str:
         if folder.startswith("/") and folder != "/nonexistent":
             return os.path.join(folder, below)
     return f"/var/tmp/tacho-{os.geteuid()}/runs"
+
+
+def real_folder(told: str, words: Iterable[str]) -> str:
+    """The folder of a run that the program told of. JSON holds no bytes that are not UTF-8: a folder of such a name is looked
+    for where these words put it."""
+    if "\ufffd" not in told or os.path.isdir(told):
+        return told
+    store = next((word[8:] for word in words if word.startswith("--store=")), "") or default_store()
+    place = os.path.join(os.path.abspath(store), os.path.basename(told))
+    return place if os.path.isdir(place) else told
