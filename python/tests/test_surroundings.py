@@ -296,3 +296,19 @@ def test_control_c(tmp_path):
         assert process.stdout.readline() == "in\n"
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the whole group
         assert process.stdout.read() == "finished 1\n"
+
+
+def test_a_locale_that_knows_ascii_alone(python, monkeypatch):
+    for name, value in (("LC_ALL", "C"), ("PYTHONCOERCECLOCALE", "0"), ("PYTHONUTF8", "0")):
+        monkeypatch.setenv(name, value)
+    done = python("""
+        import tacho
+        with tacho.track("caf\\xe9", tags={"k": "\\xfc"}, strict=True, interval=0.05) as t:
+            assert t.mark("na\\xefve")
+        assert t.run.info["metadata"]["job_name"] == "caf\\xe9" and t.run.marks()[0]["name"] == "na\\xefve", t.run.info
+        assert tacho.runs(job="caf\\xe9")[0].id == t.id
+        with tacho.track("half \\ud800", strict=True, interval=0.05) as t:
+            pass
+        print(t.run.state)
+        """)
+    assert done.stdout == "finished\n" and not done.stderr

@@ -27,8 +27,11 @@ def text(value: object, what: str) -> str:
         raise ValueError(f"{what} holds a NUL character: {word!r}")
     try:
         os.fsencode(word)
-    except UnicodeEncodeError:
-        word = word.encode("utf-8", "replace").decode("utf-8")
+    except UnicodeEncodeError:  # half of a character, or more than an ASCII locale has
+        try:
+            word = os.fsdecode(word.encode("utf-8", "surrogateescape"))
+        except UnicodeEncodeError:
+            word = os.fsdecode(word.encode("utf-8", "replace"))
     return word
 
 
