@@ -184,3 +184,12 @@ def test_a_store_whose_name_is_not_utf8(tmp_path):
     done = tacho.run(["true"], store=os.fsdecode(store))
     assert done.run.exit_code == 0 and tacho.load(store=store).id == done.run.id
     assert {run.state for run in tacho.runs(store=store)} == {"finished"} and len(tacho.runs(store=store)) == 2
+
+
+@pytest.mark.parametrize("call", [lambda store: tacho.track(store=store), lambda store: tacho.run(["true"], store=store),
+                                  lambda store: tacho.runs(store=store), lambda store: tacho.load(store=store)])
+def test_a_store_without_a_name(call):
+    with pytest.raises(ValueError, match="store is empty"):
+        call("")
+    with pytest.raises(TypeError):
+        call(5)

@@ -35,6 +35,17 @@ def text(value: object, what: str) -> str:
     return word
 
 
+def store_folder(value: object) -> str:
+    """Absolute. An empty name would be the folder that the script happens to be in."""
+    given: Any = value
+    if not isinstance(given, (str, bytes, os.PathLike)):
+        raise TypeError(f"store is the name of a folder, not {value!r}")
+    word = text(value, "store")
+    if not word:
+        raise ValueError("store is empty: name a folder, or leave it out")
+    return os.path.abspath(word)
+
+
 def texts(value: Texts, what: str) -> List[str]:
     """One text, or several."""
     if isinstance(value, (str, bytes, os.PathLike)):
@@ -78,7 +89,7 @@ class Settings:
                  tags: Optional[Tags], metadata: Optional[Mapping[str, object]], probes: Texts, no_probes: Texts,
                  hide: Texts, options: Iterable[str]) -> None:
         self.name = None if name is None else text(name, "name")
-        self.store = None if store is None else os.path.abspath(text(store, "store"))
+        self.store = None if store is None else store_folder(store)
         self.keep = keep
         every = _units.interval(interval)
         # The default is the program's own, which TACHO_INTERVAL and a configuration file may change.

@@ -6,6 +6,7 @@ import os
 from . import _units
 from ._errors import RunNotFound
 from ._json import as_list, as_object
+from ._options import store_folder
 from ._program import Refused, ask, ask_json
 from ._run import Run
 
@@ -45,7 +46,7 @@ def load(run: Union[Text, Run] = "last", *, store: Optional[Text] = None) -> Run
 
 
 def _store_words(store: Optional[Text]) -> List[str]:
-    return [] if store is None else ["--store", os.path.abspath(os.fsdecode(store))]
+    return [] if store is None else ["--store", store_folder(store)]
 
 
 def runs(*, job: Optional[str] = None, since: Union[float, str, datetime.datetime, datetime.timedelta, None] = None,
