@@ -204,7 +204,7 @@ def test_pure_python(monkeypatch):
     assert "Finished" in t.report()
 
 
-def test_helpers(tmp_path):
+def test_helpers(tmp_path, monkeypatch):
     first = {"a": {"mean": 1.0, "max": 2.0}, "timestamp": {"duration": 2.0}}
     second = {"a": {"mean": 3.0, "max": 1.0}, "b": {"sum": 7}, "timestamp": {"duration": 4.0}}
     assert helpers.aggregate_stats([first, second]) == {"a": {"mean": 2.0, "max": 2.0}, "timestamp": {"duration": 3.0}, "b": {"sum": 7}}
@@ -216,7 +216,12 @@ def test_helpers(tmp_path):
     assert not (tmp_path / "x").exists()
     for name, expected in (("sda1", True), ("nvme9n9p1", True), ("nvme9n9", False), ("sdzz", False), ("mmcblk9p2", True)):
         assert helpers.is_partition(name) is expected, name
-    assert helpers.is_procfs_available() and helpers.get_tracker_implementation() == "procfs"
+    assert helpers.is_procfs_available()
+    of_process, of_system = helpers.get_tracker_implementation()
+    assert of_process(os.getpid(), children=False)["pid"] == os.getpid() and of_system()["processes"] > 0
+    monkeypatch.setattr(helpers, "is_procfs_available", lambda: False)
+    with pytest.raises(ImportError):
+        helpers.get_tracker_implementation()
     assert isinstance(helpers.get_zfs_pools_space(), dict)
     process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,))
     process.start()
