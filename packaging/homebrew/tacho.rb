@@ -31,7 +31,7 @@ class Tacho < Formula
   def install
     bin.install Dir["bin/*"]
     libexec.install Dir["libexec/*"]
-    man1.install "share/man/man1/tacho.1"
+    man1.install Dir["share/man/man1/*"]
     bash_completion.install "share/bash-completion/completions/tacho"
     zsh_completion.install "share/zsh/site-functions/_tacho"
     fish_completion.install "share/fish/vendor_completions.d/tacho.fish"

@@ -13,32 +13,19 @@ import tarfile
 import tempfile
 import time
 
-from . import archives, common, formula, programs
+from . import archives, common, formula, installs, programs
 from .common import ARCHITECTURES, PROGRAMS, ROOT, WORK, Failure, need, run, say, version
+from .installs import copy_tree, expect, facts_of, in_root
 
 
 AGENT_KIB = 6 * 1024
 ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.7"
 
 
-def expect(holds, what):
-    if not holds:
-        raise Failure(what)
-
-
 def package(tree, arch, out, env=None):
     """Runs scripts/package of a tree; the paths that it printed."""
     printed = run(tree / "scripts/package", "all", "--arch", arch, "--out", out, cwd=tree, env=env)
     return [pathlib.Path(line) for line in printed.splitlines()]
-
-
-def copy_tree(place):
-    """What a commit would have, in another folder."""
-    place.mkdir(parents=True)
-    for name in run("git", "ls-files", "-co", "--exclude-standard", "-z").split("\0"):
-        if name and (ROOT / name).exists():
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, place / name, follow_symlinks=False)
 
 
 def same_bytes(first, arch, folder):
@@ -51,29 +38,6 @@ def same_bytes(first, arch, folder):
     for name in ("SHA256SUMS", f"tacho-{version()}-{arch}.spdx.json"):
         mine = [line for line in (folder / "first" / name).read_text().splitlines()]
         expect(mine == (folder / "second" / name).read_text().splitlines(), f"{name} differs")
-
-
-def in_root(root, *command, user=None):
-    """Runs a command in a bare root with a /proc of its own; its stdout."""
-    words = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", 'mkdir -p "$0/proc" && mount -t proc proc "$0/proc" && exec "$@"', root,
-             "chroot", *([f"--userspec={user}"] if user else []), root, *command]
-    return run(*words, env={"HOME": "/tmp", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TACHO_STORE": "/tmp/runs"})
-
-
-def facts_of(text, arch):
-    facts = json.loads(text)
-    expect((facts["version"], facts["arch"], facts["build"]) == (version(), arch, "static"), f"tacho version --json says {text}")
-    expect(facts["beside"] == {"tacho-deliver": True, "tacho-gpu": True}, f"not all programs stand beside each other: {text}")
-
-
-def listing(root):
-    """Names, kinds and sizes of a root, without what processes leave."""
-    found = {}
-    for path in root.rglob("*"):
-        name = path.relative_to(root).as_posix()
-        if not name.startswith(("proc", "tmp/", "var/lib/dpkg/", "var/lib/rpm/", "var/log/", "dev/", "sys/", "usr/lib/sysimage/")):
-            found[name] = "link" if path.is_symlink() else "folder" if path.is_dir() else path.stat().st_size
-    return found
 
 
 def static_programs(folder, arch):
@@ -141,55 +105,6 @@ def agent_is_small(bin_folder, folder):
     said = f"the agent has {peak} KiB resident at most; now {own} KiB are its own, {shared} KiB pages of its file"
     expect(peak <= AGENT_KIB and own <= AGENT_KIB // 3, f"{said}: more than {AGENT_KIB}, or a third of that its own")
     say(f"        {said}")
-
-
-def minbase():
-    """A bare Debian, made once."""
-    root = WORK / "minbase"
-    if not (root / "made").is_file():
-        say("debootstrap --variant=minbase (a minute)")
-        shutil.rmtree(root, ignore_errors=True)
-        run("debootstrap", "--variant=minbase", "bookworm", root)
-        (root / "made").touch()
-    return root
-
-
-def deb_installs(path, folder):
-    root = folder / "debian"
-    run("cp", "-a", minbase(), root)
-    before = listing(root)
-    shutil.copy2(path, root / "tmp/tacho.deb")
-    control = sorted(name.strip("./") for name in run("sh", "-c", 'dpkg-deb --ctrl-tarfile "$0" | tar -t', path).split() if name != "./")
-    expect(control == ["control", "md5sums"], f"the control part of the deb: {control}")
-    in_root(root, "dpkg", "-i", "/tmp/tacho.deb")
-    expect(in_root(root, "dpkg", "-V", "tacho") == "", "files differ from md5sums")
-    facts_of(in_root(root, "tacho", "version", "--json"), common.host_architecture())
-    in_root(root, "tacho", "run", "-q", "--", "true", user="65534:65534")
-    in_root(root, "resource-tracker", "--version")
-    expect(in_root(root, "tacho-sh", "-c", "echo recorded") == "recorded\n", "tacho-sh is no shell")
-    expect(in_root(root, "sh", "-c", 'eval "$(tacho hook snakemake)" && bash -c "echo $PATH"').startswith("/usr/libexec/tacho/shell:"), "the folder of shells")
-    said = in_root(root, "tacho", "query", "--csv", "SELECT count(*) FROM runs")
-    expect(said == "count(*)\n3\n", f"tacho query: {said}")
-    in_root(root, "dpkg", "-r", "tacho")
-    after = listing(root)
-    expect(before == after, f"left behind by dpkg -r: {sorted(set(after) ^ set(before))[:5]}")
-
-
-def rpm_installs(path, arch, folder):
-    expect(run("rpm", "-qp", "--scripts", "--triggers", path).strip() == "", "the rpm has scripts")
-    expect(run("rpm", "-qp", "--qf", "%{PAYLOADCOMPRESSOR}", path) == "gzip", "the payload is not gzip's")
-    expect(all(line.startswith("rpmlib(") for line in run("rpm", "-qp", "--requires", path).split("\n") if line), "the rpm needs other packages")
-    root = folder / f"rpm-{arch}"
-    root.mkdir()
-    run("rpm", "--root", root, "--initdb")
-    before = listing(root)
-    more = [] if arch == common.host_architecture() else ["--ignorearch"]
-    run("rpm", "--root", root, *more, "-i", path)
-    expect(run("rpm", "--root", root, "-V", "tacho").strip() == "", "rpm -V")
-    facts_of(programs.print_with(root / "usr/bin", arch, "version", "--json"), arch)
-    run("rpm", "--root", root, "-e", "tacho")
-    left = [name for name, kind in listing(root).items() if name not in before and (kind != "folder" or "tacho" in name)]
-    expect(not left, f"left behind by rpm -e: {sorted(left)[:5]}")
 
 
 def wheel_runs(path, folder):
@@ -295,17 +210,20 @@ def steps(arch, folder):
     yield "made", make
     yield "checksums", lambda: sums_hold(folder / "first")
     yield "tar", lambda: made.update(bin=tar_contents(made[".tar.gz"], folder / "tar", arch))
-    yield "rpm", lambda: rpm_installs(made[".rpm"], arch, folder)
+    yield "rpm", lambda: installs.rpm_installs(made[".rpm"], arch, folder)
+    yield "an older version", lambda: made.update(old=installs.older(made["bin"], arch, folder))
+    yield "upgrade of the rpm", lambda: installs.rpm_upgrades(made["old"][".rpm"], made[".rpm"], arch, folder)
     yield "image", lambda: image_runs(made[".oci"], arch, folder)
     if own:
         yield "memory of the agent", lambda: agent_is_small(made["bin"], folder)
         yield "nothing else is needed", lambda: needs_nothing(made["bin"], folder)
         yield "GPU columns of the static agent", lambda: gpu_columns(made["bin"], folder)
         yield "wheel", lambda: wheel_runs(made[".whl"], folder)
-        yield "deb", lambda: deb_installs(made[".deb"], folder)
+        yield "deb", lambda: installs.deb_installs(made[".deb"], folder)
+        yield "upgrade of the deb", lambda: installs.deb_upgrades(made["old"][".deb"], made[".deb"], folder)
     else:
         yield "qemu", lambda: emulated(made["bin"], folder)
-    yield "same bytes from another folder", lambda: same_bytes([path for name, path in made.items() if name != "bin"], arch, folder)
+    yield "same bytes from another folder", lambda: same_bytes([path for name, path in made.items() if name.startswith(".")], arch, folder)
 
 
 def everything(options):

@@ -9,7 +9,7 @@ from pathlib import Path
 from . import archives
 from .archives import Entry
 from .common import ROOT, epoch, run, version
-from .tree import common_tree
+from .tree import common_tree, packed_manual
 
 MAINTAINER = "The tacho authors <tacho@tacho.invalid>"
 COPYRIGHT = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
@@ -40,10 +40,8 @@ def changelog(text):
 
 def debian_tree(programs, arch):
     entries = []
-    for entry in common_tree(programs, arch):
-        if entry.name.startswith("share/man/"):
-            entry = Entry(entry.name + ".gz", archives.gz(entry.data))
-        elif entry.name.startswith("share/zsh/"):
+    for entry in map(packed_manual, common_tree(programs, arch)):
+        if entry.name.startswith("share/zsh/"):
             entry = Entry("share/zsh/vendor-completions/_tacho", entry.data)  # where Debian's zsh looks
         elif entry.name.endswith(".spdx.json"):
             sbom = entry.name.rsplit("/", 1)[-1]

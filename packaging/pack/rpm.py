@@ -5,7 +5,7 @@ from pathlib import Path
 from . import archives
 from .archives import Entry
 from .common import ARCHITECTURES, epoch, run, version
-from .tree import common_tree
+from .tree import common_tree, packed_manual
 
 SPEC = """Name: tacho
 Version: {version}
@@ -31,9 +31,7 @@ cp -a {tree}/. %{{buildroot}}/
 
 
 def rpm_tree(programs, arch):
-    for entry in common_tree(programs, arch):
-        if entry.name.startswith("share/man/"):
-            entry = Entry(entry.name + ".gz", archives.gz(entry.data))
+    for entry in map(packed_manual, common_tree(programs, arch)):
         yield Entry(f"usr/{entry.name}", entry.data, entry.mode, entry.link)
 
 

@@ -204,7 +204,7 @@ def test_pure_python(monkeypatch):
     assert "Finished" in t.report()
 
 
-def test_helpers(tmp_path):
+def test_helpers(tmp_path, monkeypatch):
     first = {"a": {"mean": 1.0, "max": 2.0}, "timestamp": {"duration": 2.0}}
     second = {"a": {"mean": 3.0, "max": 1.0}, "b": {"sum": 7}, "timestamp": {"duration": 4.0}}
     assert helpers.aggregate_stats([first, second]) == {"a": {"mean": 2.0, "max": 2.0}, "timestamp": {"duration": 3.0}, "b": {"sum": 7}}
@@ -216,7 +216,12 @@ def test_helpers(tmp_path):
     assert not (tmp_path / "x").exists()
     for name, expected in (("sda1", True), ("nvme9n9p1", True), ("nvme9n9", False), ("sdzz", False), ("mmcblk9p2", True)):
         assert helpers.is_partition(name) is expected, name
-    assert helpers.is_procfs_available() and helpers.get_tracker_implementation() == "procfs"
+    assert helpers.is_procfs_available()
+    of_process, of_system = helpers.get_tracker_implementation()
+    assert of_process(os.getpid(), children=False)["pid"] == os.getpid() and of_system()["processes"] > 0
+    monkeypatch.setattr(helpers, "is_procfs_available", lambda: False)
+    with pytest.raises(ImportError):
+        helpers.get_tracker_implementation()
     assert isinstance(helpers.get_zfs_pools_space(), dict)
     process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,))
     process.start()
@@ -260,12 +265,14 @@ def test_frame_from_a_server(serve):
 
 def test_tiny_bars():
     from tacho.resource_tracker.tiny_bars import _filter_pretty_number, _resolve_var, render_template
-    assert render_template("a {{ x }} {{y.z}} {{ n | pretty_number }}", {"x": 1, "y": {"z": "q"}, "n": 1234.5}) == "a 1 q 1,234.50"
+    assert render_template("a {{ x }} {{y.z}} {{ n | pretty_number }}", {"x": 1, "y": {"z": "q"}, "n": 1234.5}) == "a 1 q 1,234"
     both = "{{#if a}}yes{{#else}}no{{/if}}{{#each l as one}}[{{one}}{{#if one.b}}!{{/if}}]{{/each}}"
     assert render_template(both, {"a": 0, "l": [1, 2]}) == "no[1][2]" and render_template(both, {"a": "x"}) == "yes"
     assert render_template("{{#each l as p}}{{ p.name }};{{/each}}", {"l": [{"name": "<a>"}, StatSpec("c", max)._replace(column="d")]}) == "&lt;a&gt;;;"
     assert render_template("{{ t }} {{{ t }}}", {"t": "<b>"}) == "&lt;b&gt; <b>" and render_template("{{ none }}", {}) == ""
-    assert _filter_pretty_number(1000000) == "1,000,000" and _filter_pretty_number(7.0004) == "7" and _filter_pretty_number(7.128, digits=1) == "7.1"
+    assert [_filter_pretty_number(one) for one in (1000000, 7.0004, 1.6, -1234.6, "x", None)] == ["1,000,000", "7", "2", "-1,235", "x", "None"]
+    assert [_filter_pretty_number(one, digits=2) for one in (12.28912, 1.5, 100, 12.00012)] == ["12.29", "1.5", "100", "12"]
+    assert _resolve_var("l | index:1", {"l": [5, 6]}) == 6
     assert _resolve_var("a.1.b | divide:4 | round:1", {"a": [0, {"b": 9}]}) == 2.2
     assert _resolve_var("m | round_memory", {"m": 200}) == 256 and _resolve_var("m | round", {"m": 2.6}) == 3
     with pytest.raises(KeyError):
@@ -275,10 +282,14 @@ def test_tiny_bars():
             render_template(bad, {"a": 1})
 
 
-def test_workloads():
-    from tacho.resource_tracker.dummy_workloads import cpu_multi, cpu_single
-    cpu_single(0.02)
-    cpu_multi(0.02, 2)
+def test_workloads(python):
+    """In a process of its own: what multiprocessing keeps for the next time would stay our child."""
+    python("""
+        from tacho.resource_tracker.dummy_workloads import cpu_multi, cpu_single
+        if __name__ == "__main__":
+            cpu_single(0.02)
+            cpu_multi(0.02, 2)
+    """)
 
 
 def test_infos():

@@ -64,7 +64,7 @@ NAMES = {
         "put_bytes_with_sts": "*, s3_uri body access_key secret_key session_token region=None timeout=30",
         "put_object_with_sts": "*, s3_uri file_path access_key secret_key session_token region=None timeout=30",
         "_parse_s3_uri": "s3_uri", "_derive_signing_key": None, "_hmac_sha256": None, "_sha256_hex": None, "urlopen": None},
-    "tiny_bars": {"render_template": "template context", "_resolve_var": "name context", "_filter_pretty_number": "value digits=2"},
+    "tiny_bars": {"render_template": "template context", "_resolve_var": "name context", "_filter_pretty_number": "value digits=0"},
     "dummy_workloads": {"cpu_single": "duration=1", "cpu_multi": "duration=1 ncores=None"},
     "_version": {"__version__": None, "tacho_version": None},
 }

@@ -174,3 +174,22 @@ def test_agent_is_small():
     most, own = (int(status[name].split()[0]) for name in ("VmHWM", "RssAnon"))
     assert own <= 2 * 1024, status
     assert most <= os.path.getsize(tacho.find_program()) // 1024 + 3 * 1024, status  # with every page of its file, which it lets go of when it has started
+
+
+def test_a_store_whose_name_is_not_utf8(tmp_path):
+    store = os.path.join(os.fsencode(tmp_path), b"\xff\xfe dir\n")
+    with tacho.track("t", interval=0.05, store=store, strict=True) as t:
+        assert t.mark("here") and os.environb[b"TACHO_RUN"].startswith(store)
+    assert t.run.state == "finished" and t.run.marks()[0]["name"] == "here" and os.fsencode(t.folder).startswith(store)
+    done = tacho.run(["true"], store=os.fsdecode(store))
+    assert done.run.exit_code == 0 and tacho.load(store=store).id == done.run.id
+    assert {run.state for run in tacho.runs(store=store)} == {"finished"} and len(tacho.runs(store=store)) == 2
+
+
+@pytest.mark.parametrize("call", [lambda store: tacho.track(store=store), lambda store: tacho.run(["true"], store=store),
+                                  lambda store: tacho.runs(store=store), lambda store: tacho.load(store=store)])
+def test_a_store_without_a_name(call):
+    with pytest.raises(ValueError, match="store is empty"):
+        call("")
+    with pytest.raises(TypeError):
+        call(5)

@@ -179,6 +179,14 @@ def test_torn_and_strange(tmp_path):
         tacho.Run(tmp_path / "none").info
 
 
+def test_a_file_without_rows(tmp_path):
+    (tmp_path / "h.csv").write_text("timestamp,process_pid\n")
+    run = tacho.load(tmp_path / "h.csv")
+    assert run.columns == ["timestamp", "process_pid"] and run.rows() == [] and bool(run) and run.show() and run.report()
+    assert {key: value for key, value in run.summary().items() if value} == {"id": "h.csv", "state": "finished"}
+    assert run.summary()["seconds"] is None and run.summary()["samples"] == 0
+
+
 def test_long_html(tmp_path):
     lines = "".join(f"{i}.0,{i % 7}.5,{i % 11}.25\n" for i in range(20000))
     run = fake(tmp_path, "timestamp,process_cpu_usage,process_memory_mib\n" + lines)

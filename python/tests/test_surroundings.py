@@ -121,6 +121,29 @@ def test_waits_of_the_user(python):
     assert done.stdout == "no child\n"
 
 
+@pytest.mark.parametrize("reaped_by", ["kernel", "handler"])
+def test_status_that_another_took(python, reaped_by):
+    """subprocess.run says 0 there; run.json knows better."""
+    done = python(f"""
+        import os, signal, subprocess, time, tacho
+        def reap(*_):
+            try:
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            except ChildProcessError:
+                pass
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN if "{reaped_by}" == "kernel" else reap)
+        for word in ("exit 3", "kill -9 $$", "exit 0"):
+            print(tacho.run(["sh", "-c", word]).returncode, end=" ")
+        for words in ({{"check": True}}, {{"timeout": 0.2}}):
+            try:
+                tacho.run(["sh", "-c", "sleep 1; exit 4"], **words)
+            except subprocess.SubprocessError as error:
+                print(type(error).__name__, getattr(error, "returncode", ""), error.run.state, end=" ")
+        """)
+    assert done.stdout == "3 -9 0 CalledProcessError 4 failed TimeoutExpired  failed "
+
+
 def test_ignored_and_blocked_signals(python):
     """What this process does not want to hear the agent must."""
     python("""
@@ -273,3 +296,19 @@ def test_control_c(tmp_path):
         assert process.stdout.readline() == "in\n"
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the whole group
         assert process.stdout.read() == "finished 1\n"
+
+
+def test_a_locale_that_knows_ascii_alone(python, monkeypatch):
+    for name, value in (("LC_ALL", "C"), ("PYTHONCOERCECLOCALE", "0"), ("PYTHONUTF8", "0")):
+        monkeypatch.setenv(name, value)
+    done = python("""
+        import tacho
+        with tacho.track("caf\\xe9", tags={"k": "\\xfc"}, strict=True, interval=0.05) as t:
+            assert t.mark("na\\xefve")
+        assert t.run.info["metadata"]["job_name"] == "caf\\xe9" and t.run.marks()[0]["name"] == "na\\xefve", t.run.info
+        assert tacho.runs(job="caf\\xe9")[0].id == t.id
+        with tacho.track("half \\ud800", strict=True, interval=0.05) as t:
+            pass
+        print(t.run.state)
+        """)
+    assert done.stdout == "finished\n" and not done.stderr

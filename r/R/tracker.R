@@ -156,18 +156,19 @@ ResourceTracker <- R6::R6Class("ResourceTracker", # nolint
       if (!private$settings$cloud) return(list())
       facts <- private$facts()
       list(vendor = facts$cloud_vendor_id %or% "unknown", instance_type = facts$cloud_instance_type %or% "unknown",
-           region = facts$cloud_region_id %or% "unknown")
+           region = facts$cloud_region_id %or% "unknown", discovery_time = private$took)
     },
     server_info = function() {
       if (!private$settings$server) return(list())
       facts <- private$facts()
       list(os = Sys.info()[["sysname"]], vcpus = facts$host_vcpus, memory_mib = facts$host_memory_mib,
-           gpu_count = facts$host_gpu_count %or% 0L, gpu_name = facts$host_gpu_model %or% "",
-           gpu_memory_mib = facts$host_gpu_vram_mib %or% 0)
+           gpu_count = facts$host_gpu_count %or% 0L, gpu_names = rep(facts$host_gpu_model, facts$host_gpu_count %or% 0L),
+           gpu_name = facts$host_gpu_model %or% "", gpu_memory_mib = facts$host_gpu_memory_mib %or% 0,
+           allocation = if (self$n_samples) run_info(private$run())$allocation)
     }
   ),
   private = list(
-    settings = NULL, agent = NULL, place = NULL, known = NULL,
+    settings = NULL, agent = NULL, place = NULL, known = NULL, took = NULL,
     run = function() {
       if (is.null(private$agent)) stop("Resource tracker was not started", call. = FALSE)
       new_run(private$agent$folder)
@@ -176,7 +177,7 @@ ResourceTracker <- R6::R6Class("ResourceTracker", # nolint
     facts = function() {
       if (is.null(private$known)) {
         words <- c("discover", "--json", if (!private$settings$cloud) "--no-cloud")
-        private$known <- tryCatch(ask_json(words), tacho_error = function(e) list())
+        private$took <- system.time(private$known <- tryCatch(ask_json(words), tacho_error = function(e) list()))[["elapsed"]]
       }
       private$known
     },

@@ -88,6 +88,14 @@ std::string man_page(std::span<const Command> commands) {
   out += entry("$XDG_STATE_HOME/tacho/runs", "The run store: one folder a run.");
   out += concat({".SH EXIT STATUS\n", roff(kExitStatus), "\n", roff(kExitMore), "\n"});
   out += concat({".SH OTHER NAMES\nCalled as\n.BR resource\\-tracker ,\n", roff(kOtherName), "\n"});
+  out += ".SH OTHER PROGRAMS\n";
+  out += entry("tacho-bash, tacho-sh",
+               "bash and sh that record what runs in them, with the arguments and the exit status of those shells. "
+               "tacho hook puts a folder with shells of their plain names first in PATH.");
+  out += entry("tacho-deliver",
+               "Sends samples over a network, beside a run or later: tacho starts it. --help has its commands.");
+  out += entry("tacho-query", "Runs the SQL of tacho query.");
+  out += entry("tacho-gpu", "Reads the driver of NVIDIA for a tacho without shared libraries, which starts it.");
   out += ".SH SEE ALSO\ntime(1), timeout(1), cgroups(7), proc(5)\n";
   return out;
 }

@@ -76,7 +76,9 @@ class Package(Case):
         files = {name[len(top) + 1:] for name, member in members.items() if not member.isdir()}
         shells = {f"{place}{name}" for name in ("bash", "sh") for place in ("bin/tacho-", "libexec/tacho/shell/")}
         slurm = {f"share/doc/tacho/slurm/{name}" for name in ("README.md", "taskprolog", "epilogslurmctld")}
-        self.assertEqual(files, {*shells, *slurm, "bin/tacho", "bin/tacho-deliver", "bin/tacho-gpu", "bin/tacho-query", "bin/resource-tracker", "share/man/man1/tacho.1",
+        other_pages = {f"share/man/man1/{name}.1" for name in ("resource-tracker", "tacho-bash", "tacho-sh", "tacho-deliver", "tacho-gpu", "tacho-query")}
+        self.assertEqual({members[f"{top}/{name}"].linkname for name in other_pages}, {"tacho.1"})
+        self.assertEqual(files, {*shells, *slurm, *other_pages, "bin/tacho", "bin/tacho-deliver", "bin/tacho-gpu", "bin/tacho-query", "bin/resource-tracker", "share/man/man1/tacho.1",
                                  "share/bash-completion/completions/tacho", "share/zsh/site-functions/_tacho", "share/fish/vendor_completions.d/tacho.fish",
                                  *(f"share/doc/tacho/{name}" for name in ("LICENSE", "README.md", "tacho.toml", f"tacho-{version}-{ARCH}.spdx.json"))})
         self.assertEqual(members[f"{top}/bin/resource-tracker"].linkname, "tacho")
@@ -95,7 +97,8 @@ class Package(Case):
         self.assertNotIn("Depends", fields)
         self.assertIn("Suggests: libc6 (>= 2.17)", fields)
         files = subprocess.run(["dpkg-deb", "-c", path], capture_output=True, text=True, check=True).stdout
-        for name in ("./usr/bin/tacho-deliver\n", "./usr/share/doc/tacho/copyright\n", "./usr/share/doc/tacho/changelog.gz\n", "tacho.1.gz\n"):
+        for name in ("./usr/bin/tacho-deliver\n", "./usr/share/doc/tacho/copyright\n", "./usr/share/doc/tacho/changelog.gz\n", "/tacho.1.gz\n",
+                     "/resource-tracker.1.gz -> tacho.1.gz\n", "/tacho-gpu.1.gz -> tacho.1.gz\n"):
             self.assertIn(name, files)
         self.assertTrue(all(line.split()[1] == "root/root" for line in files.splitlines()))
 

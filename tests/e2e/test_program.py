@@ -106,6 +106,8 @@ class Program(Case):
         for name in ("share/man/man1/tacho.1", "share/bash-completion/completions/tacho", "share/zsh/site-functions/_tacho",
                      "share/fish/vendor_completions.d/tacho.fish"):
             self.assertGreater(os.path.getsize(self.path("usr", name)), 500, name)
+        for name in parts:  # each command has a page, but Katib's
+            self.assertEqual(os.path.exists(self.path("usr", "share", "man", "man1", name + ".1")), "kat" not in name and "kube" not in name and "metrics" not in name, name)
         for words in (["tacho", "deliver", "--help"], ["tacho-katib", "inject", "--help"], ["resource-tracker", "--version"]):
             self.assertEqual(self.tacho(*words[1:], program=self.path("usr", "bin", words[0])).rc, 0, words)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 
 from ._errors import TachoError
+from ._options import real_folder
 from ._plain import open_plain
 from ._program import find_program, plain
 
@@ -148,11 +149,14 @@ def start(words: List[str], without: Tuple[str, ...] = ()) -> Agent:
     environ["TACHO_QUIET"] = "1"  # warnings are for people; the option would leave out the line that is read here
     text, errors, status = _run([find_program(), "attach", "--detach", *words], environ)
     try:
-        return Agent(json.loads(text))
+        agent = Agent(json.loads(text))
     except (ValueError, KeyError, TypeError):
         why = plain(errors.decode("utf-8", "replace"))
         code = os.waitstatus_to_exitcode(status)
         raise TachoError(why or f"tacho attach ended with {code} and said nothing; is there memory left?") from None
+    if agent.folder is not None:
+        agent.folder = real_folder(agent.folder, words)
+    return agent
 
 
 def _run(words: List[str], environ: Dict[str, str]) -> Tuple[bytes, bytes, int]:

@@ -67,13 +67,15 @@ def run(args: Words, *, shell: bool = False, cwd: Optional[Text] = None, env: Op
     words, private = _words(settings, limit, env)
     try:
         status, out, err, news = _start(words, command, keywords, input)
-        recorded = _judge(command, status, news)
+        recorded = _judge(command, status, news, words)
     except BaseException:
         if private:
             _options.remove_folder(private, os.getpid())
         raise
     if recorded is not None and private:
         recorded.remove_with_it(private)
+    if status == 0 and recorded is not None:
+        status = _told(recorded)
     done = CompletedRun(args, status, out, err, recorded)
     if limit is not None and recorded is not None and _timed_out(recorded, status):
         raise _with_run(subprocess.TimeoutExpired(args, limit, out, err), recorded)
@@ -175,13 +177,13 @@ def _line(data: bytes) -> Dict[str, Any]:
     return as_object(news)
 
 
-def _judge(command: List[Any], status: int, news: Dict[str, Any]) -> Optional[Run]:
+def _judge(command: List[Any], status: int, news: Dict[str, Any], words: List[str]) -> Optional[Run]:
     """The Run; an exception when the command was never started."""
     folder = news.get("folder")
     if "id" in news:
         if news.get("warnings"):
             warn_once(plain(str(news["warnings"])))
-        return Run(str(folder)) if folder else None
+        return Run(_options.real_folder(str(folder), words)) if folder else None
     why = plain(str(news.get("error", "")))
     first = os.fsdecode(command[0])
     if status == 127:
@@ -189,6 +191,15 @@ def _judge(command: List[Any], status: int, news: Dict[str, Any]) -> Optional[Ru
     if status == 126:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), first)
     raise TachoError(why or f"tacho run ended with status {status} before the command was started; its message is on stderr")
+
+
+def _told(recorded: Run) -> int:
+    """The status by run.json. Where SIGCHLD is ignored, or its handler reaps whatever ends, subprocess says 0 of everything."""
+    outcome = as_object(recorded.info.get("outcome"))
+    code, number = outcome.get("exit_code"), outcome.get("signal")
+    if isinstance(number, int) and not outcome.get("timed_out"):
+        return -number
+    return code if isinstance(code, int) else 0
 
 
 def _timed_out(recorded: Run, status: int) -> bool:

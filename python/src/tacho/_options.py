@@ -27,9 +27,23 @@ def text(value: object, what: str) -> str:
         raise ValueError(f"{what} holds a NUL character: {word!r}")
     try:
         os.fsencode(word)
-    except UnicodeEncodeError:
-        word = word.encode("utf-8", "replace").decode("utf-8")
+    except UnicodeEncodeError:  # half of a character, or more than an ASCII locale has
+        try:
+            word = os.fsdecode(word.encode("utf-8", "surrogateescape"))
+        except UnicodeEncodeError:
+            word = os.fsdecode(word.encode("utf-8", "replace"))
     return word
+
+
+def store_folder(value: object) -> str:
+    """Absolute. An empty name would be the folder that the script happens to be in."""
+    given: Any = value
+    if not isinstance(given, (str, bytes, os.PathLike)):
+        raise TypeError(f"store is the name of a folder, not {value!r}")
+    word = text(value, "store")
+    if not word:
+        raise ValueError("store is empty: name a folder, or leave it out")
+    return os.path.abspath(word)
 
 
 def texts(value: Texts, what: str) -> List[str]:
@@ -75,7 +89,7 @@ class Settings:
                  tags: Optional[Tags], metadata: Optional[Mapping[str, object]], probes: Texts, no_probes: Texts,
                  hide: Texts, options: Iterable[str]) -> None:
         self.name = None if name is None else text(name, "name")
-        self.store = None if store is None else os.path.abspath(text(store, "store"))
+        self.store = None if store is None else store_folder(store)
         self.keep = keep
         every = _units.interval(interval)
         # The default is the program's own, which TACHO_INTERVAL and a configuration file may change.
@@ -133,3 +147,13 @@ def default_store() -> str:
         if folder.startswith("/") and folder != "/nonexistent":
             return os.path.join(folder, below)
     return f"/var/tmp/tacho-{os.geteuid()}/runs"
+
+
+def real_folder(told: str, words: Iterable[str]) -> str:
+    """The folder of a run that the program told of. JSON holds no bytes that are not UTF-8: a folder of such a name is looked
+    for where these words put it."""
+    if "\ufffd" not in told or os.path.isdir(told):
+        return told
+    store = next((word[8:] for word in words if word.startswith("--store=")), "") or default_store()
+    place = os.path.join(os.path.abspath(store), os.path.basename(told))
+    return place if os.path.isdir(place) else told

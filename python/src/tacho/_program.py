@@ -85,8 +85,11 @@ def is_disabled() -> bool:
     return os.environ.get("TACHO_DISABLE", "").strip().lower() not in ("", "0", "false", "no", "off")
 
 
-def ask(*words: str, ok: Sequence[int] = (0,), data: Optional[bytes] = None) -> str:
-    """What the program prints for these words. TachoError with its text when it ends with another status."""
+def ask(*words: str, ok: Sequence[int] = (0,), data: Optional[bytes] = None, errors: str = "replace") -> str:
+    """What the program prints for these words. TachoError with its text when it ends with another status.
+
+    `errors`: what becomes of bytes that are not UTF-8.
+    """
     import subprocess
 
     program = find_program()
@@ -97,7 +100,7 @@ def ask(*words: str, ok: Sequence[int] = (0,), data: Optional[bytes] = None) -> 
         raise ProgramNotFound(f"{program} cannot be executed: {error.strerror}; {_HINT}") from error
     if done.returncode not in ok:
         raise Refused(done.returncode, plain(done.stderr.decode("utf-8", "replace")))
-    return done.stdout.decode("utf-8", "replace")
+    return done.stdout.decode("utf-8", errors)
 
 
 def ask_json(*words: str, ok: Sequence[int] = (0,)) -> Any:

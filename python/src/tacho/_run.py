@@ -139,7 +139,8 @@ class Run:
         peak = totals.get("memory_peak_bytes")
         cpu_seconds = None if user is None and system is None else round((user or 0) + (system or 0), 4)
         sampled = _member(stats, "process_memory_mib", "max")
-        values = (self.id, self.state, self.exit_code, outcome.get("duration_s"),
+        nothing = self._file is not None and not info.get("samples")  # a file without rows: no time is known
+        values = (self.id, self.state, self.exit_code, None if nothing else outcome.get("duration_s"),
                   cpu_seconds if cpu_seconds is not None else _sum(stats, "process_utime", "process_stime"),
                   _member(stats, "process_cpu_usage", "mean"), sampled if peak is None else round(peak / 2**20, 3),
                   _first(totals.get("io_read_bytes"), _member(stats, "process_disk_read_bytes", "sum")),

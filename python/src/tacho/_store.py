@@ -6,6 +6,7 @@ import os
 from . import _units
 from ._errors import RunNotFound
 from ._json import as_list, as_object
+from ._options import store_folder
 from ._program import Refused, ask, ask_json
 from ._run import Run
 
@@ -24,7 +25,7 @@ def load(run: Union[Text, Run] = "last", *, store: Optional[Text] = None) -> Run
     """A run by its id, a part of it, `last`, a job name, its folder, or a .csv, .csv.gz or .jsonl file."""
     if isinstance(run, Run):
         return run
-    name = os.fspath(run)
+    name = os.fsdecode(run)
     if name.endswith(_FILES) and os.path.isfile(name):
         return Run.of_file(name)
     if os.path.isfile(os.path.join(name, "run.json")):
@@ -38,14 +39,14 @@ def load(run: Union[Text, Run] = "last", *, store: Optional[Text] = None) -> Run
     if not name or name.startswith("-"):
         raise RunNotFound(f"not the name of a run: {name!r}; tacho.runs() lists all")
     try:
-        folder = ask("show", "--path", name, *_store_words(store))
+        folder = ask("show", "--path", name, *_store_words(store), errors="surrogateescape")
     except Refused as error:
         raise RunNotFound(str(error)) from None
     return Run(folder.rstrip("\n"))
 
 
 def _store_words(store: Optional[Text]) -> List[str]:
-    return [] if store is None else ["--store", os.path.abspath(os.fspath(store))]
+    return [] if store is None else ["--store", store_folder(store)]
 
 
 def runs(*, job: Optional[str] = None, since: Union[float, str, datetime.datetime, datetime.timedelta, None] = None,

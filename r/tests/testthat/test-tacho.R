@@ -130,14 +130,29 @@ test_that("ResourceTracker is as scripts know it", {
   expect_true(tracker$stats()$process_memory_mib$max > 5)
   expect_equal(sort(names(tracker$recommend_resources())), c("cpu", "gpu", "memory", "vram"))
   expect_equal(tracker$recommend_server(), list())
-  expect_type(tracker$server_info, "list")
-  expect_type(tracker$cloud_info, "list")
+  expect_named(tracker$server_info, c("os", "vcpus", "memory_mib", "gpu_count", "gpu_names", "gpu_name", "gpu_memory_mib", "allocation"))
+  expect_true(tracker$server_info$allocation %in% c("shared", "dedicated"))
+  expect_named(tracker$cloud_info, c("vendor", "instance_type", "region", "discovery_time"))
   page <- tracker$report()
   expect_match(as.character(page), "^<html>")
   expect_match(as.character(page), "from <code>R</code>")
   file <- tempfile(fileext = ".html")
   page$save(file)
   expect_true(file.size(file) > 1000)
+})
+
+test_that("GPUs are counted, over the driver of tacho's own tests", {
+  skip_without_program()
+  driver <- Sys.getenv("TACHO_TEST_NVML")
+  if (!file.exists(driver)) skip("TACHO_TEST_NVML does not name the driver of the tests")
+  machine <- tempfile()
+  writeLines(sprintf("device name=H200 util=50 total=%.0f used=1048576", c(1000, 3000) * 2^20), machine)
+  old <- Sys.getenv(c("TACHO_NVML_LIBRARY", "FAKE_NVML"), names = TRUE)
+  on.exit(do.call(Sys.setenv, as.list(old)))
+  Sys.setenv(TACHO_NVML_LIBRARY = driver, FAKE_NVML = machine)
+  facts <- ResourceTracker$new(interval = 0.1, discover_cloud = FALSE)$server_info
+  expect_equal(facts[c("gpu_count", "gpu_names", "gpu_name", "gpu_memory_mib")],
+               list(gpu_count = 2L, gpu_names = c("H200", "H200"), gpu_name = "H200", gpu_memory_mib = 4000L))
 })
 
 test_that("a report before the first sample is one, too", {

@@ -29,6 +29,7 @@ class Foreground:
     def diff_stats(self) -> Dict[str, Any]:
         """What happened since the last call, as a row."""
         before, self.stats = self.stats, self._read()
+        self.cycle += 1
         return _recording.difference(self.stats, before, self.columns)
 
     def start_tracking(self, output_file: Optional[str] = None, print_header: bool = True) -> None:
@@ -58,5 +59,4 @@ class Foreground:
             except (ProcessLookupError, FileNotFoundError):
                 self.status = "exited"
                 return
-            self.cycle += 1
             put(render_csv_row([row[name] for name in self.columns]))

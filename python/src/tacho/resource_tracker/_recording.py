@@ -14,15 +14,12 @@ from .._errors import ProgramNotFound, TachoError
 from .._program import find_program
 from .._run import Run
 from .column_maps import PROCESS_COLUMNS, SYSTEM_COLUMNS
+from .server_info import has_gpu
 
 Row = Dict[str, Any]
 COLUMNS = ["timestamp", *("system_" + name for name in SYSTEM_COLUMNS[1:]), *("process_" + name for name in PROCESS_COLUMNS[1:])]
 _GPU = [name for name in COLUMNS if "_gpu_" in name]
 _SECRETS = ("SENTINEL_API_TOKEN", "SENTINEL_API_KEY", "TACHO_OUTPUT", "TRACKER_OUTPUT")
-
-
-def has_gpu() -> bool:
-    return os.path.exists("/proc/driver/nvidia/version") or os.path.isdir("/sys/module/amdgpu")
 
 
 def _without_gpu(row: Row) -> Row:
@@ -207,7 +204,8 @@ def difference(now: Dict[str, Any], before: Dict[str, Any], columns: List[str]) 
             row[name] = round(max(0.0, now["utime"] + now["stime"] - before["utime"] - before["stime"]) / seconds, 4)
         elif name in ("utime", "stime") or name.endswith("_bytes"):
             known = now.get(name) is not None and before.get(name) is not None
-            row[name] = max(0, round(now[name] - before[name], 6)) if known else None
+            nothing = 0 if name.endswith("_bytes") else 0.0
+            row[name] = max(nothing, round(now[name] - before[name], 6)) if known else None
         else:
             value = now.get(name)
             row[name] = round(value, 4) if isinstance(value, float) else value

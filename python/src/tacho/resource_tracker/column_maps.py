@@ -1,7 +1,7 @@
 """Names of columns, for people and for reports."""
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple
+from typing import Dict, List, TypedDict
 
 PROCESS_COLUMNS = ["timestamp", "pid", "children", "utime", "stime", "cpu_usage", "memory_mib", "disk_read_bytes",
                    "disk_write_bytes", "gpu_usage", "gpu_vram_mib", "gpu_utilized"]
@@ -11,7 +11,7 @@ SYSTEM_COLUMNS = ["timestamp", "processes", "utime", "stime", "cpu_usage", "memo
                   "disk_space_free_gb", "net_recv_bytes", "net_sent_bytes", "gpu_usage", "gpu_vram_mib", "gpu_utilized"]
 
 HUMAN_NAMES_MAPPING: Dict[str, str] = {
-    "processes": "processes", "pid": "PID", "children": "children", "utime": "CPU time (user)",
+    "timestamp": "Timestamp", "processes": "processes", "pid": "PID", "children": "children", "utime": "CPU time (user)",
     "stime": "CPU time (system)", "cpu_usage": "CPU usage", "memory_mib": "memory usage",
     "memory_free_mib": "free memory", "memory_used_mib": "used memory", "memory_buffers_mib": "memory buffers",
     "memory_cached_mib": "memory page/file cached", "memory_active_mib": "active memory",
@@ -25,26 +25,26 @@ BYTE_MAPPING: Dict[str, int] = {name: 1024**2 if name.endswith("_mib") else 10**
                                 for name in HUMAN_NAMES_MAPPING if name.endswith(("_mib", "_gb"))}
 
 
-class AllocationCheck(NamedTuple):
-    """Beyond process * factor, or process + surplus, the machine does other work too."""
-    system_column: str
+class AllocationCheck(TypedDict):
+    """Beyond process * percent, or process + absolute, the machine does other work too."""
     process_column: str
-    factor: float
-    surplus: float
+    system_column: str
+    percent: float
+    absolute: float
 
 
 SERVER_ALLOCATION_CHECKS: List[AllocationCheck] = [
-    AllocationCheck("system_cpu_usage", "process_cpu_usage", 1.25, 0.25),
-    AllocationCheck("system_memory_used_mib", "process_memory_mib", 1.5, 512),
-    AllocationCheck("system_gpu_usage", "process_gpu_usage", 1.25, 0.2),
-    AllocationCheck("system_gpu_vram_mib", "process_gpu_vram_mib", 1.25, 512)]
+    {"process_column": "cpu_usage", "system_column": "cpu_usage", "percent": 1.25, "absolute": 0.25},
+    {"process_column": "memory_mib", "system_column": "memory_used_mib", "percent": 1.5, "absolute": 512},
+    {"process_column": "gpu_usage", "system_column": "gpu_usage", "percent": 1.25, "absolute": 0.2},
+    {"process_column": "gpu_vram_mib", "system_column": "gpu_vram_mib", "percent": 1.25, "absolute": 512}]
 
-REPORT_CSV_MAPPING: Dict[str, Dict[str, str]] = {
-    "cpu": {"Timestamp": "Timestamp", "Process CPU usage": "Process", "System CPU usage": "System"},
-    "memory": {"Timestamp": "Timestamp", "Process memory usage": "Process", "System used memory": "System"},
-    "disk": {"Timestamp": "Timestamp", "Process disk read": "Process read", "Process disk write": "Process write",
-             "System disk read": "System read", "System disk write": "System write"},
-    "network": {"Timestamp": "Timestamp", "System inbound network traffic": "Inbound",
-                "System outbound network traffic": "Outbound"},
-    "gpu": {"Timestamp": "Timestamp", "Process GPU usage": "Process", "System GPU usage": "System"},
-    "vram": {"Timestamp": "Timestamp", "Process VRAM used": "Process", "System VRAM used": "System"}}
+REPORT_CSV_MAPPING: Dict[str, List[str]] = {
+    "cpu": ["Timestamp", "Process CPU usage", "System CPU usage"],
+    "mem": ["Timestamp", "Process memory usage", "System used memory"],
+    "disk": ["Timestamp", "Process disk read", "System disk read", "Process disk write", "System disk write"],
+    "disk_space": ["Timestamp", "System disk space used"],
+    "net": ["Timestamp", "System inbound network traffic", "System outbound network traffic"],
+    "gpu_usage": ["Timestamp", "Process GPU usage", "System GPU usage"],
+    "gpu_utilized": ["Timestamp", "Process GPUs in use", "System GPUs in use"],
+    "gpu_vram_mib": ["Timestamp", "Process VRAM used", "System VRAM used"]}

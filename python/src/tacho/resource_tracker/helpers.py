@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import re
 from csv import QUOTE_NONNUMERIC
-from typing import Any, Dict, Iterable, List, Mapping
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Tuple
 
 
 def aggregate_stats(stats: List[Dict[str, Dict[str, Any]]]) -> Dict[str, Dict[str, float]]:
@@ -76,13 +76,13 @@ def is_procfs_available() -> bool:
     return os.path.isdir("/proc/self") and os.access("/proc/stat", os.R_OK)
 
 
-def get_tracker_implementation() -> str:
-    """What reads the machine in pure Python."""
-    if is_procfs_available():
-        return "procfs"
-    if is_psutil_available():
-        return "psutil"
-    raise ImportError("there is neither /proc nor psutil: nothing can be read here")
+def get_tracker_implementation() -> Tuple[Callable[..., Dict[str, Any]], Callable[[], Dict[str, Any]]]:
+    """(get_process_stats, get_system_stats): what reads this machine in pure Python, with psutil or without."""
+    if not is_procfs_available():
+        raise ImportError("there is no /proc: nothing can be read here")
+    from .tracker_procfs import get_process_stats, get_system_stats
+
+    return get_process_stats, get_system_stats
 
 
 def get_zfs_pools_space() -> Dict[str, Dict[str, int]]:

@@ -12,21 +12,25 @@ _SPLIT = re.compile(r"(\{\{\{[^{}]*\}\}\}|\{\{[^{}]*\}\})")
 _EACH = re.compile(r"(\S+)(?:\s+as\s+(\w+))?")
 
 
-def _filter_pretty_number(value: Any, digits: int = 2) -> str:
-    """1234567.891 as 1,234,567.89; no decimals where they would be zeros."""
+def _filter_pretty_number(value: Any, digits: int = 0) -> str:
+    """1234567.891 as 1,234,568; with two digits as 1,234,567.89, without zeros at the end."""
     try:
-        number = round(float(value), digits)
+        text = f"{float(value):,.{digits}f}"
     except (TypeError, ValueError, OverflowError):
         return str(value)
-    return f"{int(number):,}" if number == int(number) else f"{number:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _filter_index(value: Any, index: int = 0) -> Any:
+    return value[index]
 
 
 def _filter_round(value: Any, digits: Optional[int] = None) -> Any:
     return round(value, digits)
 
 
-def _filter_divide(value: Any, by: float) -> Any:
-    return value / by
+def _filter_divide(value: Any, divisor: float = 1) -> Any:
+    return value / divisor
 
 
 def _filter_multiply(value: Any, by: float) -> Any:
@@ -35,7 +39,7 @@ def _filter_multiply(value: Any, by: float) -> Any:
 
 _FILTERS: Dict[str, Callable[..., Any]] = {
     "pretty_number": _filter_pretty_number, "round": _filter_round, "round_memory": round_memory,
-    "divide": _filter_divide, "multiply": _filter_multiply}
+    "divide": _filter_divide, "multiply": _filter_multiply, "index": _filter_index}
 
 
 def _number(text: str) -> Any:

@@ -12,10 +12,10 @@ from time import sleep, time
 from types import TracebackType
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union
 
-from . import _foreground, _frames, _recording, _statistics
+from . import _foreground, _frames, _recording, _statistics, cloud_info, server_info
 from ._statistics import DEFAULT_SPECS
 from ._version import __version__
-from .cloud_info import ask_early, get_cloud_info
+from .cloud_info import get_cloud_info
 from .column_maps import PROCESS_COLUMNS, SYSTEM_COLUMNS
 from .helpers import aggregate_stats, cleanup_files
 from .keeper import get_instance_price, get_recommended_cloud_servers
@@ -117,8 +117,8 @@ class ResourceTracker:
             raise RuntimeError("Resource tracker already running")
         if hasattr(self, "start_time"):
             raise RuntimeError("Resource tracker was stopped and cannot be started again: make a new one")
-        if self.discover_cloud:
-            ask_early(get_cloud_info)
+        cloud_info.ask_early(self.discover_cloud and get_cloud_info)
+        server_info.ask_early(self.discover_server and get_server_info)
         self._recording = _recording.record(self.pid, self.children, max(float(self.interval), 0.01), get_process_stats,
                                             get_system_stats)
         self._implementation = self._recording.implementation
