@@ -12,6 +12,7 @@
 #include "cli/doctor.h"
 #include "discover/cgroups.h"
 #include "os/clock.h"
+#include "os/timespec.h"
 #include "probe/tree/process_tree.h"
 
 namespace tacho {
@@ -23,7 +24,7 @@ constexpr int kMostTicks = 50;
 int64_t own_cpu_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return int64_t{now.tv_sec} * kNsPerSec + now.tv_nsec;
+  return as_ns(now);
 }
 
 // A job to look at: a process of ours that does next to nothing, but runs at every tick.

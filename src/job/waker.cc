@@ -13,9 +13,9 @@
 #include <cstring>
 #include <ctime>
 
-#include "base/units.h"
 #include "os/fd.h"
 #include "os/process.h"
+#include "os/timespec.h"
 
 namespace tacho {
 namespace {
@@ -37,7 +37,7 @@ bool is_stop(char state) { return state == 'T' || state == 't'; }
 int64_t now_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * kNsPerSec + now.tv_nsec;
+  return as_ns(now);
 }
 
 Fd open_stat(pid_t pid) {

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "os/clock.h"
 #include "os/thread.h"
+#include "os/timespec.h"
 
 namespace tacho {
 namespace {
@@ -28,7 +29,7 @@ struct FileMark {
 std::optional<FileMark> mark_of(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return std::nullopt;
-  return FileMark{info.st_ino, info.st_mtim.tv_sec * kNsPerSec + info.st_mtim.tv_nsec};
+  return FileMark{info.st_ino, as_ns(info.st_mtim)};
 }
 
 }  // namespace

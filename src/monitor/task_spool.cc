@@ -15,6 +15,7 @@
 #include "os/file.h"
 #include "os/memory.h"
 #include "os/mounts.h"
+#include "os/timespec.h"
 #include "spool/bq_record.h"
 #include "spool/reader.h"
 
@@ -71,7 +72,7 @@ void TaskSpool::look_for_folder() {
   if (!writer_) return;
   struct stat info {};
   if (::stat(writer_->folder().c_str(), &info) != 0) return move_away();
-  const int64_t changed_ns = info.st_mtim.tv_sec * kNsPerSec + info.st_mtim.tv_nsec;
+  const int64_t changed_ns = as_ns(info.st_mtim);
   if (std::exchange(folder_changed_ns_, changed_ns) != changed_ns) forget_lines();
 }
 

@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "base/units.h"
+#include "os/timespec.h"
 
 namespace tacho {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 int64_t read_clock(clockid_t id) {
   timespec now{};
   ::clock_gettime(id, &now);
-  return now.tv_sec * kNsPerSec + now.tv_nsec;
+  return as_ns(now);
 }
 
 class SystemClock final : public Clock {

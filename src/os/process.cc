@@ -20,6 +20,7 @@
 #include "os/clock.h"
 #include "os/environment.h"
 #include "os/file.h"
+#include "os/timespec.h"
 
 namespace tacho {
 namespace {
@@ -276,7 +277,7 @@ int64_t process_cpu_ns(pid_t pid) {
   const auto id = static_cast<clockid_t>((~static_cast<unsigned>(pid) << 3) | 2u);
   timespec time{};
   if (::clock_gettime(id, &time) != 0) return -1;
-  return time.tv_sec * kNsPerSec + time.tv_nsec;
+  return as_ns(time);
 }
 
 std::optional<bool> share_memory(pid_t one, pid_t other) {

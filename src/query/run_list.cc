@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <thread>
 
-#include "base/units.h"
 #include "os/file.h"
+#include "os/timespec.h"
 #include "report/store/store.h"
 
 namespace tacho {
@@ -21,7 +21,7 @@ void look_at(int store, std::span<ListedRun> runs) {
     run.stamp.size = -1;
     if (::fstatat(store, (run.name + "/run.json").c_str(), &info, 0) != 0 || !S_ISREG(info.st_mode)) continue;
     run.stamp.size = info.st_size;
-    run.stamp.changed_ns = info.st_mtim.tv_sec * kNsPerSec + info.st_mtim.tv_nsec;
+    run.stamp.changed_ns = as_ns(info.st_mtim);
   }
 }
 

@@ -7,9 +7,9 @@
 #include <array>
 #include <cerrno>
 
-#include "base/units.h"
 #include "os/fd.h"
 #include "os/file.h"
+#include "os/timespec.h"
 
 namespace tacho {
 
@@ -33,7 +33,7 @@ Result<std::string> read_shared_file(const std::string& path, size_t limit) {
 std::optional<FileVersion> shared_file_version(const std::string& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) return std::nullopt;
-  return FileVersion{info.st_ino, info.st_mtim.tv_sec * kNsPerSec + info.st_mtim.tv_nsec};
+  return FileVersion{info.st_ino, as_ns(info.st_mtim)};
 }
 
 Status replace_shared_file(const std::string& path, std::string_view text, mode_t mode, bool sync) {

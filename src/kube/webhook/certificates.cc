@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/time_text.h"
+
 namespace tacho {
 namespace {
 
@@ -107,7 +109,8 @@ Result<KeyPair> write_pair(X509* certificate, EVP_PKEY* key) {
 int64_t seconds_of(const ASN1_TIME* time) {
   tm parts{};
   if (ASN1_TIME_to_tm(time, &parts) != 1) return 0;
-  return static_cast<int64_t>(timegm(&parts));
+  const auto days = days_since_1970(parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
+  return days.value_or(0) * 86'400 + parts.tm_hour * 3600 + parts.tm_min * 60 + parts.tm_sec;
 }
 
 }  // namespace

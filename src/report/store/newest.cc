@@ -8,6 +8,7 @@
 #include "base/time_text.h"
 #include "base/units.h"
 #include "os/file.h"
+#include "os/timespec.h"
 #include "report/store/run_names.h"
 
 namespace tacho {
@@ -19,7 +20,7 @@ constexpr int64_t kLagNs = 2 * kNsPerSec;
 int64_t changed_ns(const std::string& folder) {
   struct stat info {};
   if (::stat(folder.c_str(), &info) != 0) return 0;
-  return info.st_mtim.tv_sec * kNsPerSec + info.st_mtim.tv_nsec;
+  return as_ns(info.st_mtim);
 }
 
 bool is_older(const StoredRun& a, const StoredRun& b) {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/units.h"
 #include "os/file.h"
+#include "os/timespec.h"
 
 namespace tacho {
 namespace {
@@ -33,7 +33,7 @@ Status StoreReader::read_text(const std::string& name, RunStamp& stamp) {
   if (info.st_size > kLargest)
     return Error{Code::invalid, "file is too large", store_dir_ + "/" + path_,
                  "tacho writes none of this size; look at it, or remove the run"};
-  stamp = {info.st_size, info.st_mtim.tv_sec * kNsPerSec + info.st_mtim.tv_nsec};
+  stamp = {info.st_size, as_ns(info.st_mtim)};
   size_ = 0;
   for (;;) {
     // One byte more than there should be: a read that leaves room is the last one.
