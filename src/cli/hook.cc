@@ -12,6 +12,8 @@ namespace {
 // The wrapper of a task runs the function that its first argument names, so the nested call launches the original. Of
 // a task with `scratch` it says NXF_TASK_WORKDIR anew after this, and means the scratch folder: what the task was
 // called stands where it begins. The shell looks by itself: each program that is started takes a millisecond of a task.
+// Where the line that calls the function gives it a subshell of its own, `(nxf_launch | tee …)`, tacho takes the place
+// of that subshell, which has nothing else to do: a process less.
 std::string nextflow_hook() {
   const std::string tacho = shell_words({own_program()});
   return R"(if [ -n "${BASH_VERSION:-}" ] && declare -F nxf_launch >/dev/null 2>&1; then
@@ -25,17 +27,22 @@ std::string nextflow_hook() {
     export NXF_TASK_WORKDIR="${NXF_TASK_WORKDIR:-$PWD}"
     tacho_task=$PWD
     [ -f .command.run ] || tacho_task=$NXF_TASK_WORKDIR
+    tacho_own_subshell='\([[:blank:]]*nxf_launch[[:blank:]]*(\)|\|[^|]|[0-9]*>[^;&|()]*\))'
     nxf_launch() {
       if [ -x )" +
          tacho + R"( ]; then
-        TACHO_NXF_TASK_WORKDIR=$tacho_task )" +
+        set -- )" +
          tacho + R"( run -q --fail-open -o nextflow:.command.trace -- /bin/bash "$tacho_wrapper" nxf_launch
+        if [[ $BASH_SUBSHELL -gt 0 && "${tacho_lines[${BASH_LINENO[0]:-1} - 1]-}" =~ $tacho_own_subshell ]]; then
+          TACHO_NXF_TASK_WORKDIR=$tacho_task exec "$@"
+        fi
+        TACHO_NXF_TASK_WORKDIR=$tacho_task "$@"
       else
         /bin/bash "$tacho_wrapper" nxf_launch
       fi
     }
   fi
-  unset tacho_lines tacho_start
+  unset tacho_start
 fi
 )";
 }

@@ -121,6 +121,8 @@ void MetricLane::judge(const Sent& sent) {
   if (sent.cancelled) return void(next_ns_ = shared_.clock.monotonic_ns() + kCutShortPause_ns);
   if (sent.is_setting) return wrong_setting(sent);
   const MetricMeta& meta = batches_.front().front()->meta();
+  if (sent.status == 0)
+    for (MetricRun* run : batches_.front()) run->unanswered();
   const auto protocol = meta.otlp ? MetricProtocol::otlp : MetricProtocol::remote_write;
   const MetricAnswer answer = classify_metrics(protocol, sent.status);
   if (answer != MetricAnswer::broken) broken_ = 0;

@@ -13,6 +13,7 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kSaveEvery_ns = kNsPerSec;  // while a chunk is taken apart
+constexpr std::string_view kOutOfOrder = "out of order sample";
 
 }  // namespace
 
@@ -73,6 +74,7 @@ bool MetricRun::load(bool ended, std::string& stuck) {
     if (!points) return stuck = chunks_->stuck(), false;
     points_ = std::move(*points);
     const auto begin = std::min(static_cast<size_t>(state_.decided), points_.size());
+    first_ = begin;
     if (begin < points_.size()) return ranges_.assign(1, {begin, points_.size()}), true;
     ++state_.chunks;
     state_.decided = 0;
@@ -94,18 +96,50 @@ void MetricRun::delivered(int64_t rejected, const std::string& words) {
 }
 
 void MetricRun::refused(const std::string& words) {
-  if (meta_.otlp) {
-    letters_->add(otlp_json_request(part(true)) + "\n");
-  } else {
-    std::string lines;
-    for (const MetricPoint& point : points())
-      if (!is_stale(point.value))  // OpenMetrics has no word for the end of a series
-        lines += openmetrics_line(sorted_labels(chunks_->series()[point.series], meta_.labels), point);
-    letters_->add(lines);
+  if (unanswered_ && own_series() && words.find(kOutOfOrder) != std::string::npos) {
+    doubtful_.push_back(ranges_.front().begin);
+    doubtful_words_ = words;
+    return decided();
   }
+  if (meta_.otlp) letters_->add(otlp_json_request(part(true)) + "\n");
+  else
+    for (const MetricPoint& point : points()) keep_refused(point);
   state_.refused += static_cast<int64_t>(points().size());
   tell_refused(words, true);
   decided();
+}
+
+// OpenMetrics has no word for the end of a series.
+void MetricRun::keep_refused(const MetricPoint& point) {
+  if (is_stale(point.value)) return;
+  letters_->add(openmetrics_line(sorted_labels(chunks_->series()[point.series], meta_.labels), point));
+}
+
+// Whose samples nobody else sends: what is newer than one of them is of this run.
+bool MetricRun::own_series() const {
+  return !meta_.otlp && std::any_of(meta_.labels.begin(), meta_.labels.end(),
+                                    [](const auto& label) { return label.first == "run_id"; });
+}
+
+// Prometheus answers the same request once more: only the newest of a series may be said again, and whatever is older
+// is out of order. If all are refused but the newest of each series, they came with the request whose answer was lost.
+bool MetricRun::are_there() const {
+  std::vector<bool> doubtful(points_.size()), newer(chunks_->series().size());
+  for (const size_t index : doubtful_) doubtful[index] = true;
+  for (size_t i = points_.size(); i-- > first_;) {
+    if (doubtful[i] != newer[points_[i].series]) return false;
+    newer[points_[i].series] = true;
+  }
+  return true;
+}
+
+void MetricRun::settle_doubtful(bool there) {
+  if (doubtful_.empty()) return;
+  (there ? state_.sent : state_.refused) += static_cast<int64_t>(doubtful_.size());
+  for (const size_t index : doubtful_)
+    if (!there) keep_refused(points_[index]);
+  if (!there) tell_refused(doubtful_words_, true);
+  doubtful_.clear();
 }
 
 bool MetricRun::halve() {
@@ -125,9 +159,11 @@ void MetricRun::decided() {
   ranges_.pop_front();
   dirty_ = true;
   if (ranges_.empty()) {
+    settle_doubtful(are_there());
+    unanswered_ = false;
     ++state_.chunks;
     state_.decided = 0;
-  } else if (system_clock().monotonic_ns() - saved_ns_ > kSaveEvery_ns) {
+  } else if (doubtful_.empty() && system_clock().monotonic_ns() - saved_ns_ > kSaveEvery_ns) {
     static_cast<void>(settle());
   }
 }
@@ -136,6 +172,7 @@ void MetricRun::decided() {
 // to write: its folder goes.
 bool MetricRun::settle() {
   if (!letters_) return true;
+  settle_doubtful(false);  // what is not known is kept
   if (const Status kept = letters_->flush(); !kept) {
     reason_ = kept.error().message();
     shared_.notices.warn("dead letter", reason_ + "; the samples wait until they can be kept");

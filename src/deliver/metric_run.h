@@ -43,6 +43,8 @@ class MetricRun {
   void refused(const std::string& words);
   // From now on half of them are the next; false: there is one alone.
   bool halve();
+  // They were sent, and no answer came: the receiver may have taken them.
+  void unanswered() { unanswered_ = true; }
   // They wait.
   void held_up(const std::string& why, bool by_setting) { reason_ = why, blocked_ = by_setting; }
   const std::string& reason() const { return reason_; }
@@ -59,6 +61,10 @@ class MetricRun {
 
   void settle_resource(const SpoolMeta& spooled);
   void decided();
+  void keep_refused(const MetricPoint& point);
+  bool own_series() const;
+  bool are_there() const;
+  void settle_doubtful(bool there);
   void tell_refused(const std::string& words, bool kept);
 
   SpoolRun& run_;
@@ -71,9 +77,12 @@ class MetricRun {
   std::optional<MetricLetters> letters_;
   std::vector<MetricPoint> points_;  // of the chunk that is under way
   std::deque<Range> ranges_;         // of it, what is not decided yet
-  std::string reason_;
+  size_t first_ = 0;                 // of it, with which this process began
+  std::vector<size_t> doubtful_;     // of it: refused as older than what is there, after an answer was lost
+  std::string reason_, doubtful_words_;
   int64_t saved_ns_ = 0;
   bool dirty_ = false, blocked_ = false, told_refused_ = false;
+  bool unanswered_ = true;  // a process before this one may have been killed behind the answer
 };
 
 }  // namespace tacho

@@ -61,6 +61,7 @@ Step SpooledDelivery::wait_until(int64_t wake_ns) const {
 }
 
 Step SpooledDelivery::removed() {
+  if (run_.has_unread()) return give_up("rows of the run are on a disk that has just come back");
   remove_delivered(run_, shared_.notices);
   return {Step::Kind::done, 0};
 }

@@ -61,7 +61,7 @@ bool runs_snakemake(const std::vector<std::string>& words) {
   return named(0) || named(1) || (words.size() > 2 && words[1] == "-m" && words[2] == "snakemake");
 }
 const std::vector<std::string>* snakemake_above(const Variables& v) {
-  const auto& above = v.all().ancestors;
+  const CommandLines& above = v.all().ancestors();
   const auto found = std::find_if(above.begin(), above.end(), runs_snakemake);
   return found == above.end() ? nullptr : &*found;
 }

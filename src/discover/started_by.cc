@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "base/text.h"
 #include "discover/starter_values.h"
@@ -42,8 +44,8 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-std::vector<std::vector<std::string>> command_lines_above(const Roots& roots, pid_t pid) {
-  std::vector<std::vector<std::string>> lines;
+CommandLines command_lines_above(const Roots& roots, pid_t pid) {
+  CommandLines lines;
   for (int i = 0; i < kAncestors && pid > 0; ++i) {
     const std::string folder = roots.proc + "/" + std::to_string(pid);
     const auto text = plain_file_start(folder + "/cmdline", kCommandLimit);
@@ -53,6 +55,14 @@ std::vector<std::vector<std::string>> command_lines_above(const Roots& roots, pi
     pid = static_cast<pid_t>(stat.ppid);
   }
   return lines;
+}
+
+// Eight files, which only those need who were started by nothing that a variable tells of.
+std::function<const CommandLines&()> read_once(std::function<CommandLines()> read) {
+  return [read = std::move(read), lines = std::make_shared<std::optional<CommandLines>>()]() -> const CommandLines& {
+    if (!*lines) *lines = read();
+    return **lines;
+  };
 }
 
 pid_t parent_of(const Roots& roots, pid_t pid) {
@@ -106,7 +116,7 @@ std::optional<int64_t> Variables::attempt(const std::string& name) const {
 
 JobSurroundings own_surroundings(const Roots& roots) {
   return {[](const std::string& name) { return environment_or(name.c_str()); }, plain_file_start,
-          command_lines_above(roots, ::getppid())};
+          read_once([roots] { return command_lines_above(roots, ::getppid()); })};
 }
 
 bool is_prolog_of_task(pid_t pid) {
@@ -127,7 +137,7 @@ JobSurroundings surroundings_of(const Roots& roots, pid_t pid) {
   const auto own = [](const std::string& name) { return environment_or(name.c_str()); };
   const bool is_ahead = variable("SLURM_JOB_ID").empty() && is_prolog_of_task(pid);
   return {is_ahead ? std::function<std::string(const std::string&)>(own) : variable, plain_file_start,
-          command_lines_above(roots, parent_of(roots, pid))};
+          read_once([roots, pid] { return command_lines_above(roots, parent_of(roots, pid)); })};
 }
 
 Starter find_starter(const JobSurroundings& surroundings) {

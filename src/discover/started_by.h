@@ -14,12 +14,14 @@
 
 namespace tacho {
 
+using CommandLines = std::vector<std::vector<std::string>>;
+
 // What detection may look at; tests put their own in its place.
 struct JobSurroundings {
   std::function<std::string(const std::string& name)> variable;                  // as it stands; empty when unset
   std::function<std::string(const std::string& path, size_t limit)> file_start;  // of a plain file; else empty
-  std::vector<std::vector<std::string>> ancestors;                               // command lines, the parent first
-  std::vector<std::string> command = {};                                         // that is about to be started
+  std::function<const CommandLines&()> ancestors;  // the parent first; read when they are asked for
+  std::vector<std::string> command = {};           // that is about to be started
 };
 // Of this process, whose variables and ancestors the job will have.
 JobSurroundings own_surroundings(const Roots& roots);

@@ -14,7 +14,7 @@ namespace {
 
 using Map = std::map<std::string, std::string>;
 
-JobSurroundings around(Map variables, Map files = {}, std::vector<std::vector<std::string>> ancestors = {}) {
+JobSurroundings around(Map variables, Map files = {}, CommandLines ancestors = {}) {
   return {[variables](const std::string& name) {
             const auto found = variables.find(name);
             return found == variables.end() ? std::string() : found->second;
@@ -23,10 +23,10 @@ JobSurroundings around(Map variables, Map files = {}, std::vector<std::vector<st
             const auto found = files.find(path);
             return found == files.end() ? std::string() : found->second.substr(0, limit);
           },
-          std::move(ancestors)};
+          [lines = std::move(ancestors)]() -> const CommandLines& { return lines; }};
 }
 
-Starter find(Map variables, Map files = {}, std::vector<std::vector<std::string>> ancestors = {}) {
+Starter find(Map variables, Map files = {}, CommandLines ancestors = {}) {
   return find_starter(around(std::move(variables), std::move(files), std::move(ancestors)));
 }
 
@@ -325,13 +325,27 @@ TEST(StartedBy, RequestsAreChecked) {
     EXPECT_FALSE(parse_request(bad)) << bad;
 }
 
+TEST(StartedBy, AncestorsAreReadOnlyWhereTheyAreNeeded) {
+  int asked = 0;
+  const CommandLines above{{"snakemake"}};
+  const auto orchestrator = [&](Map variables) {
+    JobSurroundings all = around(std::move(variables));
+    all.ancestors = [&]() -> const CommandLines& { return ++asked, above; };
+    return find_starter(all).metadata.orchestrator;
+  };
+  EXPECT_EQ(orchestrator({{"NXF_TASK_WORKDIR", "/w/3f/9a"}}), "nextflow");
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(orchestrator({{"AIRFLOW_CTX_DAG_ID", "d"}}), "snakemake");
+  EXPECT_GT(asked, 0);
+}
+
 TEST(StartedBy, RealFilesAreReadOnlyWhenPlain) {
   const TempDir dir;
   ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
   const JobSurroundings real = own_surroundings(Roots{});
   EXPECT_EQ(real.file_start((dir / "pipe"), 100), "");  // is not waited for
   EXPECT_EQ(real.file_start(dir.path(), 100), "");
-  EXPECT_FALSE(real.ancestors.empty());
+  EXPECT_FALSE(real.ancestors().empty());
   const JobSurroundings init = surroundings_of(Roots{}, 1 << 30);
   EXPECT_EQ(init.variable("PATH"), "");
 }

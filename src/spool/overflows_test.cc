@@ -63,6 +63,18 @@ TEST_F(Overflows, BelongToTheRunAndNotToItsCopy) {
   EXPECT_FALSE(file_exists(dir_ / ("second/" + name_ + ".overflow")));
 }
 
+// Its rows must not be removed with the run, whose end was reached without them.
+TEST_F(Overflows, OnADiskThatComesBackAreUnread) {
+  fs::rename(dir_ / "second", dir_ / "away");
+  const SpoolRun run(writer_.folder());
+  EXPECT_EQ(run.sealed().size(), 1u);
+  EXPECT_FALSE(run.has_unread());
+  fs::rename(dir_ / "away", dir_ / "second");
+  EXPECT_TRUE(run.has_unread());
+  EXPECT_EQ(run.sealed().size(), 2u);
+  EXPECT_FALSE(run.has_unread());
+}
+
 TEST_F(Overflows, FollowARunThatWasMoved) {
   fs::create_directory(dir_ / "moved");
   ::chmod((dir_ / "moved").c_str(), 0700);

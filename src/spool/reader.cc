@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/crc32c.h"
 #include "base/path.h"
@@ -163,6 +164,15 @@ std::vector<std::string> SpoolRun::folders() const {
 
 // Nobody else makes one while we hold the run. Looked for again all the same: its disk may come back.
 bool SpoolRun::has_no_further() const { return lock_ && system_clock().monotonic_ns() < none_until_ns_; }
+
+bool SpoolRun::has_unread() const {
+  if (std::exchange(none_until_ns_, 0) == 0) return false;
+  const std::vector<std::string> all = folders();
+  return std::any_of(all.begin() + 1, all.end(), [this](const std::string& path) {
+    const auto folder = place(path);
+    return folder && !read_seals(*folder).empty();
+  });
+}
 
 Result<OwnedFolder> SpoolRun::make_further(const std::string& path) const {
   none_until_ns_ = 0;

@@ -85,6 +85,8 @@ class SpoolRun {
   // The root that the run lies in, then those where it would go when that disk takes no more.
   std::vector<std::string> roots() const;
   int64_t bytes() const;  // of its files
+  // Rows on another disk, which was not there when they were looked for last: that look may be half a second old.
+  bool has_unread() const;
   // Removes the run's files that the spool made, and then the folder. Anything else in it stays, and so does the
   // folder, whose path is then returned; empty when all is gone.
   std::string remove();

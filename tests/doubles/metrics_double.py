@@ -2,7 +2,8 @@
 """A receiver of remote write and OTLP/HTTP: takes samples apart by hand, so that no code of ours is on both sides. Faults come from
 faults.py; "do": {"refuse": {"name": …, "value": …}} answers 400 to each request that holds such a sample, with "status" another one;
 "do": {"most": 100} 413 to more samples than that; "do": {"body": …, "type": …} answers 200 with a body; "do": {"stall_s": 9} takes
-the samples, answers the head of a 200 and the first byte of its body, and then nothing for so long."""
+the samples, answers the head of a 200 and the first byte of its body, and then nothing for so long; "do": {"in_order": true} is as strict
+as Prometheus: older than the newest of its series, or of its time and another value, refuses the whole request."""
 import gzip
 import json
 import struct
@@ -129,6 +130,11 @@ class Handler(faults.Handler):
             return faults.Answer(200, do["body"].encode("latin-1"), do.get("headers"), do.get("type", "application/x-protobuf"))
         return faults.Answer(200, b"", content_type="application/x-protobuf")
 
+    def is_late(self, labels, ms, raw):
+        own = self.double.series.get(tuple(sorted(labels.items())), {})
+        newest = max(own, default=ms)
+        return ms < newest or own.get(ms, raw) != raw
+
     def take_samples(self, message, do):
         series = samples_of(message)
         count = sum(len(samples) for _, samples in series)
@@ -141,6 +147,8 @@ class Handler(faults.Handler):
                     continue
                 if refuse and labels["__name__"] == refuse["name"] and struct.unpack("<d", raw)[0] == refuse.get("value", struct.unpack("<d", raw)[0]):
                     return faults.Answer(do.get("status", 400), "out of order sample\n", content_type="text/plain")
+        if do.get("in_order") and any(self.is_late(labels, *sample) for labels, samples in series for sample in samples):
+            return faults.Answer(400, "out of order sample\n", content_type="text/plain")
         with self.double.lock:
             for labels, samples in series:
                 self.double.order.append(list(labels))

@@ -193,6 +193,32 @@ class Nextflow(Recorded):
                 self.assertIn("NXF_TASK_WORKDIR=" + (self.path("scratch") if scratch else work), task)
                 self.assertEqual([line for line in task if line.startswith("TACHO_NXF")], [])
 
+    def test_takes_the_place_of_a_subshell_that_is_its_own(self):
+        """A process less where the calling line has nothing else to do in its subshell; otherwise what follows is done."""
+        plain = "(nxf_launch > .command.out 2> .command.err) &"
+        piped = "(set -o pipefail; (nxf_launch | tee .command.out) 3>&1 1>&2 2>&3 | tee .command.err >/dev/null) &"
+        shapes = ((plain, True), (piped, True), ("( nxf_launch ) >.command.out 2>.command.err &", True),
+                  ("(nxf_launch > .command.out 2> .command.err; ret=$?; touch after; exit $ret) &", False),
+                  ("(nxf_launch > .command.out 2> .command.err || { ret=$?; touch after; exit $ret; }) &", False),
+                  ("(nxf_launch > .command.out 2> .command.err & wait $! || { ret=$?; touch after; exit $ret; }) &", False),
+                  ("{ nxf_launch > .command.out 2> .command.err || { ret=$?; touch after; (exit $ret); }; } &", False))
+        for call, alone in shapes:
+            work, env = self.task(f"ps -o ppid= -p $(ps -o ppid= -p $PPID) > {self.path('above')}; echo out; echo err >&2; exit 3\n")
+            with open(os.path.join(work, ".command.run"), "r+", encoding="utf-8") as file:
+                text = file.read().replace(plain, call)
+                file.seek(0)
+                file.write(text.replace("trap on_exit EXIT", f"trap on_exit EXIT; echo $$ > {self.path('wrapper')}"))
+                file.truncate()
+            self.assertIn(call, self.read(work, ".command.run"))
+            done = self.start(["/bin/bash", ".command.run"], env, cwd=work)
+            self.assertEqual((done.returncode, self.read(work, ".exitcode")), (3, "3"), (call, done))
+            self.assertEqual((self.read(work, ".command.out"), self.read(work, ".command.err")), ("out\n", "err\n"), call)
+            self.assertIn("realtime=", self.read(work, ".command.trace"))
+            self.assertEqual(os.path.exists(os.path.join(work, "after")), not alone, call)
+            if call == plain:
+                self.assertEqual(self.read(self.dir, "above").strip(), self.read(self.dir, "wrapper").strip())
+            shutil.rmtree(work)
+
     def test_without_tacho_the_task_runs_as_before(self):
         work = self.check(3, path="")
         self.assertFalse(os.path.exists(os.path.join(work, ".command.trace")))

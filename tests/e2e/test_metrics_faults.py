@@ -19,6 +19,25 @@ class Answers(MetricsCase):
                     self.assertEqual(len(self.receiver.bodies), 1, "nothing is sent again")
                     self.assertEqual(self.spools(), [])
 
+    def test_a_lost_answer_of_a_receiver_that_takes_nothing_twice(self):
+        """The repeated request is out of order but for the newest of each series: all of it is there, and none is refused."""
+        strict = {"match": {"from": 2}, "action": {"do": {"in_order": True}}}
+        self.rules({"match": {"nth": 1}, "action": {"reset": "answer"}}, strict)
+        done = self.go(options=("--strict", "--upload-interval", "30s"), TACHO_FINISH_TIMEOUT="60")
+        self.check()
+        self.assertEqual(self.letters(), [])
+        self.assertNotIn("does not take", done.err)
+
+    def test_a_lost_answer_and_a_sample_that_is_refused(self):
+        """Where older ones of a series are taken, one that is called out of order was not there: it is kept."""
+        refuse = {"action": {"do": {"refuse": {"name": "tacho_job_exit_code"}}}}
+        self.rules({"match": {"nth": 1}, "action": {"reset": "start"}}, refuse)
+        done = self.go(options=("--upload-interval", "30s"), TACHO_FINISH_TIMEOUT="60")
+        self.check()
+        self.assertIn("out of order sample", done.err)
+        with open(self.letters()[0], encoding="utf-8") as file:
+            self.assertIn("tacho_job_exit_code{", file.read())
+
     def test_a_refusal_with_a_long_body_is_a_refusal(self):
         self.rules({"action": {"status": 400, "body": "<html>" + "no " * (2 << 20)}})
         self.go("true")

@@ -204,6 +204,20 @@ class Killed(MetricsCase):
                 self.round(chance, number)
         self.assertEqual(self.letters(), [])
 
+    def test_a_receiver_that_takes_nothing_twice(self):
+        """The answer was lost with the process that waited for it; the next one repeats what is there already."""
+        self.go(options=("--deliver", "later"))
+        self.rules({"match": {"nth": 1}, "action": {"reset": "answer"}}, {"action": {"status": 503}})
+        sender = self.spawn("deliver", "--follow")
+        until(lambda: len(self.receiver.log) > 1)
+        sender.kill()
+        sender.wait()
+        self.rules({"action": {"do": {"in_order": True}}})
+        done = self.tacho("deliver", "--all", "--json")
+        self.assertEqual((done.rc, self.letters()), (0, []), done)
+        self.assertIn('"refused":0', done.out)
+        self.check()
+
     def test_letters_are_written_once(self):
         seed = int(os.environ.get("TACHO_SEED", random.randrange(10 ** 6)))
         chance = random.Random(seed)

@@ -20,7 +20,13 @@ class Follower:
 
     def __init__(self, place):
         self.place, self.most_kib, self.cpu_s, self.process = place, 0, 0.0, None
+        atexit.register(self.end_what_is_left)
         self.start()
+
+    def end_what_is_left(self):
+        """However the test comes to its end."""
+        if self.process.poll() is None:
+            self.end(signal.SIGTERM)
 
     def start(self):
         self.process = subprocess.Popen([BIN / "tacho", "deliver", "--follow"], env=self.place.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
