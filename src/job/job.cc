@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "job/process_identity.h"
 #include "job/waker.h"
@@ -31,6 +33,13 @@ bool is_end(int number) { return number == SIGINT || number == SIGTERM || number
 bool is_stop(int number) { return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU; }
 
 // All of a group that it leads: Ctrl-Z stopped all of it, and a shell's SIGCONT reaches only ours.
+// One that became another user's, as sudo does, takes no signal of ours.
+void send(pid_t job, int number) {
+  static bool told = false;
+  if (::kill(job, number) == 0 || errno != EPERM || std::exchange(told, true)) return;
+  log::warn("the job belongs to another user now and takes no signal from tacho, which waits for its end");
+}
+
 void go_on(pid_t job) { ::kill(::getpgid(job) == job ? -job : job, SIGCONT); }
 
 // Who sent the SIGCONT that is pending; nothing when none is.
@@ -199,15 +208,15 @@ void Job::count(const SignalEvent& event) {
 void Job::forward(const SignalEvent& event) {
   const bool to_the_leader =
       event.from_terminal && (event.number == SIGHUP || event.number == SIGCONT) && ::getsid(0) == ::getpid();
-  if (to_the_leader) return static_cast<void>(::kill(child_.pid, event.number));
+  if (to_the_leader) return send(child_.pid, event.number);
   const bool to_the_group = event.from_terminal || event.sender == child_.pid || (belongs_ && belongs_(event.sender));
   if (to_the_group && ::getpgid(child_.pid) == ::getpgrp()) return;
   if (event.from_terminal && (event.number == SIGTTIN || event.number == SIGTTOU)) return;
-  ::kill(child_.pid, event.number);
+  send(child_.pid, event.number);
 }
 
 void Job::signal(int number) const {
-  if (own_child_ && !ended_) ::kill(child_.pid, number);
+  if (own_child_ && !ended_) send(child_.pid, number);
 }
 
 void Job::reap() {

@@ -1,5 +1,6 @@
 """Signals that tacho gets reach the job; the job decides."""
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,6 +37,17 @@ class Signals(Case):
         run, _ = self.the_run()
         self.assertEqual(run["outcome"]["exit_code"], 42)
         self.assertIsNone(run["outcome"]["signal"])
+
+    def test_a_job_that_becomes_another_user(self):
+        """As sudo does: it cannot be ended, which is said."""
+        self.need_root()
+        if not shutil.which("setpriv"):
+            self.skipTest("no setpriv")
+        program = shutil.copy(shutil.which("setpriv"), self.path("becomes"))
+        os.chmod(program, 0o4755)
+        done = self.tacho("run", "-i", "100ms", "--timeout", "0.2s", "--", program, "--reuid", "0", "--regid", "0", "--clear-groups", "sleep", "0.6", user="nobody",
+                          env={"TACHO_NO_STORE": "1"})
+        self.assertEqual((done.rc, done.err.count("takes no signal")), (124, 1), done)
 
     def test_term_kills_a_plain_job(self):
         process = self.spawn("run", "--", "sleep", "60")
