@@ -49,6 +49,21 @@ class Signals(Case):
                           env={"TACHO_NO_STORE": "1"})
         self.assertEqual((done.rc, done.err.count("takes no signal")), (124, 1), done)
 
+    def test_signals_that_nobody_knows_are_for_the_job(self):
+        """They would end tacho alone, and the job would live on: SGE's CPU limits, an init's real-time ones, a timer that was set before exec."""
+        for number in (signal.SIGALRM, signal.SIGXCPU, signal.SIGPWR, signal.SIGRTMIN + 3, signal.SIGRTMAX):
+            process = self.spawn("run", "-q", "--no-store", "--", "sh", "-c", f"trap 'exit 9' {int(number)}; echo ready; while :; do sleep 0.02; done")
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            process.send_signal(number)
+            self.assertEqual(process.wait(30), 9, number)
+        alarm = "import os, signal, sys; signal.alarm(1); os.execvp(sys.argv[1], sys.argv[1:])"
+        done = self.tacho("run", "-q", "--no-store", "--", "sleep", "60", wrap=[sys.executable, "-c", alarm])
+        self.assertEqual(done.rc, -signal.SIGALRM)
+        watch = self.spawn("watch", "-q", "-i", "50ms", "-o", self.path("x.csv"))
+        self.assertTrue(until(lambda: os.path.exists(self.path("x.csv")) and os.path.getsize(self.path("x.csv")) > 2000))
+        watch.send_signal(signal.SIGALRM)
+        self.assertEqual(watch.wait(30), 0)
+
     def test_term_kills_a_plain_job(self):
         process = self.spawn("run", "--", "sleep", "60")
         self.assertTrue(until(lambda: children_of(process.pid)))
