@@ -227,6 +227,18 @@ Result<std::string> read_config_here(const std::string& name) {
   return read_whole_file("/proc/self/fd/" + std::to_string(file.get()), kLargestConfig);
 }
 
+Result<std::string> read_found_config(const std::string& path, bool& may_name_places) {
+  const Result<Fd> file = open_regular_file(path);
+  if (!file) return file.error();
+  struct stat info {};
+  may_name_places = ::fstat(file->get(), &info) == 0 && (info.st_uid == ::geteuid() || info.st_uid == 0) &&
+                    (info.st_mode & S_IWOTH) == 0;
+  ReadBuffer buffer;
+  std::string_view text;
+  if (!buffer.read(file->get(), text)) return system_error("cannot read", path, errno);
+  return std::string(text);
+}
+
 std::string find_config(const Environment& environment) {
   std::string user = environment("XDG_CONFIG_HOME");
   if (user.empty() && !environment("HOME").empty()) user = environment("HOME") + "/.config";

@@ -30,6 +30,9 @@ std::string find_config(const Environment& environment);
 // The text of a file of that name in the working folder. denied: file or folder belong to neither us nor root, or
 // others may write to them; it is no plain file. The hint says which.
 Result<std::string> read_config_here(const std::string& name);
+// The text of one of the other usual places. After sudo or su it may be another user's, whose word is not ours: then
+// what names a place in it does not count either.
+Result<std::string> read_found_config(const std::string& path, bool& may_name_places);
 // Whether the option says where something goes to: nothing that a file nobody named may say.
 bool names_a_place(const Option& option);
 

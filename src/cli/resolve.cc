@@ -92,15 +92,18 @@ void drop_places(Layer& layer, const std::string& path) {
   });
   static bool told = false;
   if (!keys.empty() && !std::exchange(told, true))
-    log::warn("not obeyed in ./" + path + ": " + keys +
+    log::warn(std::string("not obeyed in ") + (path.starts_with('/') ? "" : "./") + path + ": " + keys +
               "; where things go is said by options, or by a file that -c names: -c " + path);
 }
 
 Result<Layer> config_layer(const ConfigChoice& config, Subcommand subcommand) {
   if (config.path.empty() && config.origin.empty()) return Layer{};
   const bool is_here = config.origin.empty() && config.path.find('/') == std::string::npos;
-  const auto text =
-      is_here && subcommand != kTracker ? read_config_here(config.path) : read_whole_file(config.path, 1 << 20);
+  const bool is_found = config.origin.empty() && !is_here;
+  bool may_name_places = !is_here;
+  const auto text = is_found                            ? read_found_config(config.path, may_name_places)
+                    : is_here && subcommand != kTracker ? read_config_here(config.path)
+                                                        : read_whole_file(config.path, 1 << 20);
   if (!text) {
     const std::string place = config.origin.empty() ? "" : config.origin + ": ";
     return Error{Code::invalid, place + "cannot read the configuration", config.path, text.error().hint};
@@ -108,7 +111,7 @@ Result<Layer> config_layer(const ConfigChoice& config, Subcommand subcommand) {
   auto layer = parse_config(*text, config.path, subcommand == kTracker ? ConfigRules::tracker : ConfigRules::strict);
   // The file is shared by all subcommands: what this one does not take is none of its business.
   if (layer) std::erase_if(*layer, [&](const Given& given) { return (given.option->subcommands & subcommand) == 0; });
-  if (layer && is_here) drop_places(*layer, config.path);
+  if (layer && !may_name_places) drop_places(*layer, config.path);
   return layer;
 }
 

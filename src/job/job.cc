@@ -3,6 +3,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
 #include "base/units.h"
 #include "job/process_identity.h"
 #include "job/waker.h"
@@ -16,8 +22,22 @@
 namespace tacho {
 namespace {
 
-constexpr int kSignals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,  SIGUSR2,
-                            SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGWINCH, SIGCHLD};
+constexpr int kSignals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,   SIGUSR1,  SIGUSR2, SIGTSTP,
+                            SIGTTIN, SIGTTOU, SIGCONT, SIGWINCH,  SIGCHLD,  SIGALRM, SIGPROF,
+                            SIGIO,   SIGPWR,  SIGXCPU, SIGVTALRM, SIGSTKFLT};
+
+// Those that end whoever does not know them, and that we know nothing of: meant for the job, which would otherwise live
+// on without us.
+bool is_foreign(int number) {
+  return number == SIGALRM || number == SIGPROF || number == SIGIO || number == SIGPWR || number == SIGXCPU ||
+         number == SIGVTALRM || number == SIGSTKFLT || number >= SIGRTMIN;
+}
+
+std::vector<int> all_signals() {
+  std::vector<int> all(std::begin(kSignals), std::end(kSignals));
+  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) all.push_back(number);
+  return all;
+}
 
 constexpr int64_t kTwice_ns = 2 * kNsPerSec;
 // How long after a signal a job may take to end because of it: a Ctrl-C is for now, and an orchestrator that sends TERM
@@ -29,6 +49,13 @@ bool is_end(int number) { return number == SIGINT || number == SIGTERM || number
 bool is_stop(int number) { return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU; }
 
 // All of a group that it leads: Ctrl-Z stopped all of it, and a shell's SIGCONT reaches only ours.
+// One that became another user's, as sudo does, takes no signal of ours.
+void send(pid_t job, int number) {
+  static bool told = false;
+  if (::kill(job, number) == 0 || errno != EPERM || std::exchange(told, true)) return;
+  log::warn("the job belongs to another user now and takes no signal from tacho, which waits for its end");
+}
+
 void go_on(pid_t job) { ::kill(::getpgid(job) == job ? -job : job, SIGCONT); }
 
 // Who sent the SIGCONT that is pending; nothing when none is.
@@ -46,7 +73,7 @@ std::optional<pid_t> take_continue() {
 
 Job::Job(Reaped reaped, Belongs belongs)
     : inherited_(Inherited::save()),
-      signals_(kSignals, IgnoredSignals::told),
+      signals_(all_signals(), IgnoredSignals::told),
       reaped_(std::move(reaped)),
       belongs_(std::move(belongs)),
       last_interrupt_ns_(kLongAgo_ns),
@@ -56,7 +83,8 @@ Job::Job(Reaped reaped, Belongs belongs)
 std::optional<int> Job::ended_before_start() {
   while (const auto event = signals_.next()) {
     if (event->ignored) continue;
-    if (is_end(event->number) || event->number == SIGUSR1 || event->number == SIGUSR2) return event->number;
+    const bool is_users = event->number == SIGUSR1 || event->number == SIGUSR2;
+    if (is_end(event->number) || is_users || is_foreign(event->number)) return event->number;
     if (is_stop(event->number)) stop_by(event->number);
   }
   return std::nullopt;
@@ -174,7 +202,7 @@ bool Job::must_be_asked() const {
 void Job::handle_signal(const SignalEvent& event) {
   if (is_end(event.number) && !event.ignored) count(event);
   if (own_child_ && !ended_) return forward(event);
-  if (!own_child_ && is_end(event.number) && !event.ignored) told_to_end_ = true;
+  if (!own_child_ && (is_end(event.number) || is_foreign(event.number)) && !event.ignored) told_to_end_ = true;
   if (is_stop(event.number) && !event.ignored) stop_by(event.number);  // there is no command that could
 }
 
@@ -195,17 +223,20 @@ void Job::count(const SignalEvent& event) {
 // that left it did not.
 // A terminal that hangs up tells the leader of its session alone, which the command would be without us.
 void Job::forward(const SignalEvent& event) {
+  // A timer from before our exec (alarm 60; exec tacho …) was set for the job; our own limit of CPU time is not its.
+  if (is_foreign(event.number) && event.from_terminal)
+    return event.number == SIGXCPU ? void() : send(child_.pid, event.number);
   const bool to_the_leader =
       event.from_terminal && (event.number == SIGHUP || event.number == SIGCONT) && ::getsid(0) == ::getpid();
-  if (to_the_leader) return static_cast<void>(::kill(child_.pid, event.number));
+  if (to_the_leader) return send(child_.pid, event.number);
   const bool to_the_group = event.from_terminal || event.sender == child_.pid || (belongs_ && belongs_(event.sender));
   if (to_the_group && ::getpgid(child_.pid) == ::getpgrp()) return;
   if (event.from_terminal && (event.number == SIGTTIN || event.number == SIGTTOU)) return;
-  ::kill(child_.pid, event.number);
+  send(child_.pid, event.number);
 }
 
 void Job::signal(int number) const {
-  if (own_child_ && !ended_) ::kill(child_.pid, number);
+  if (own_child_ && !ended_) send(child_.pid, number);
 }
 
 void Job::reap() {

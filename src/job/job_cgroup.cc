@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "os/file.h"
@@ -38,16 +39,28 @@ bool is_ours(const Fd& folder) {
   return folder && ::fstat(folder.get(), &info) == 0 && info.st_uid == ::geteuid();
 }
 
-// Empty cgroups of runs of ours whose tacho is gone: nobody holds the lock on them. A populated one refuses to go. A
-// job may have been a tacho itself, so there may be more below.
+bool is_unpopulated(const std::string& path) {
+  const auto events = read_whole_file(path + "/cgroup.events", 1 << 12);
+  return events && events->find("populated 0") != std::string::npos;
+}
+
+// With those that the job made in it, where they are ours; one with a process in it refuses to go.
+void remove_with_all_below(const std::string& path) {
+  if (::rmdir(path.c_str()) == 0) return;
+  std::vector<std::string> below;
+  list_directory(path, [&](std::string_view name) { below.push_back(path + "/" + std::string(name)); });
+  for (const std::string& one : below)
+    if (is_ours(Fd(::open(one.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)))) remove_with_all_below(one);
+  ::rmdir(path.c_str());
+}
+
+// Cgroups of runs of ours whose tacho is gone, nobody holds the lock on them, and whose processes are gone, too.
 void remove_stale(const std::string& parent) {
   list_directory(parent, [&](std::string_view name) {
     if (!is_job_name(name)) return;
     const std::string path = parent + "/" + std::string(name);
     const Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!is_ours(fd) || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || ::rmdir(path.c_str()) == 0) return;
-    remove_stale(path);
-    ::rmdir(path.c_str());
+    if (is_ours(fd) && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 && is_unpopulated(path)) remove_with_all_below(path);
   });
 }
 
@@ -108,7 +121,11 @@ void JobCgroup::kill_all() {
 
 bool JobCgroup::remove() {
   if (path_.empty()) return true;
-  const bool was_empty = ::rmdir(path_.c_str()) == 0 || errno == ENOENT;
+  bool was_empty = ::rmdir(path_.c_str()) == 0 || errno == ENOENT;
+  if (!was_empty && is_unpopulated(path_)) {
+    remove_with_all_below(path_);
+    was_empty = true;
+  }
   if (!was_empty) {
     remove_stale(path_);
     move_processes(path_, path_.substr(0, path_.rfind('/')));

@@ -21,8 +21,8 @@ class JobCgroup {
   int fd() const { return fd_.get(); }               // for spawn()
   const std::string& path() const { return path_; }  // empty: none
   void kill_all();                                   // cgroup.kill (Linux 5.14)
-  // Removes it. False when processes of the job lived on in it: they are moved to the parent, where they would be
-  // without tacho. A cgroup that the job itself made below keeps it; both go with a later run once they are empty.
+  // Removes it, with what the job made in it. False when processes of the job lived on: those in it are moved to the
+  // parent, where they would be without tacho; one below it keeps it, until a later run finds all of it empty.
   bool remove();
 
  private:

@@ -201,5 +201,19 @@ TEST(JobCgroup, HoldsTheJobAndGoesAway) {
   EXPECT_FALSE(file_exists(path));
 }
 
+// As systemd or a container's runtime does it in there.
+TEST(JobCgroup, WhatTheJobMadeInItGoesWithIt) {
+  const CgroupPaths own = find_cgroups(Roots{}, 0);
+  const std::string stale = own.unified + "/tacho-999999998-a1b2";
+  ::mkdir(stale.c_str(), 0755), ::mkdir((stale + "/of-its-job").c_str(), 0755);
+  auto group = JobCgroup::create(own.unified);
+  if (!group) GTEST_SKIP() << group.error().message();
+  EXPECT_FALSE(file_exists(stale));
+  const std::string path = group->path();
+  ASSERT_EQ(::mkdir((path + "/a").c_str(), 0755) | ::mkdir((path + "/a/b").c_str(), 0755), 0);
+  EXPECT_TRUE(group->remove()) << "nobody lives on";
+  EXPECT_FALSE(file_exists(path));
+}
+
 }  // namespace
 }  // namespace tacho

@@ -71,6 +71,7 @@ class StoreSink final : public Sink {
   // run.json first: a folder that has anything has that, whenever tacho is killed.
   Status open() {
     if (const Status status = write_run(run_); !status) return status;
+    first_bytes_ = text_.view().size();
     auto file = LineFile::create(reached_ + "/metrics.csv", kRunFileMode);
     if (!file) return file.error();
     // Tells `tacho runs` that this run is alive, whatever happens to process ids.
@@ -141,14 +142,23 @@ class StoreSink final : public Sink {
     return replace_live();
   }
 
-  // Each part is written whole or not at all, and any of them fits to the others.
+  // Each page is written whole or not at all, and any of them fits to the others.
   void end_in_place() {
-    static_cast<void>(update_live(false));
-    if (run_.revision != live_revision_) return;
     text_.clear();
+    if (live_bytes_ == 0) return end_in_first_page();
     const size_t offset = write_live_run_json(text_, run_, summary_);
-    if (offset == live_offset_ && text_.view().size() == live_offset_ + live_bytes_)
-      static_cast<void>(run_json_.overwrite(0, text_.view().substr(0, std::min(offset, kLivePageBytes))));
+    const std::string_view text = text_.view();
+    const bool same_head = run_.revision == live_revision_ || offset == kLivePageBytes;
+    if (!same_head || offset != live_offset_ || text.size() != live_offset_ + live_bytes_) return;
+    if (run_json_.overwrite(offset, text.substr(offset)))
+      static_cast<void>(run_json_.overwrite(0, text.substr(0, std::min(offset, kLivePageBytes))));
+  }
+
+  // No text came behind the first: how the run ended has room in its page, the statistics have not.
+  void end_in_first_page() {
+    write_run_json(text_, run_, Summary());
+    if (text_.view().size() < first_bytes_) text_.put_spaces(first_bytes_ - text_.view().size());
+    if (text_.view().size() <= kLivePageBytes) static_cast<void>(run_json_.overwrite(0, text_.view()));
   }
 
   HeldFolder held_;
@@ -159,7 +169,7 @@ class StoreSink final : public Sink {
   const Summary& summary_;
   Writer text_{16 * 1024};
   int64_t since_replaced_ns_ = 0, since_page_ns_ = 0;
-  size_t live_offset_ = 0, live_bytes_ = 0;
+  size_t first_bytes_ = 0, live_offset_ = 0, live_bytes_ = 0;
   int live_revision_ = 0;
 };
 

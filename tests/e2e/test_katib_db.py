@@ -176,6 +176,26 @@ class KatibDb(Case):
             self.assertTrue(look.poll(60_000), "it is kept")
         self.assertEqual(process.wait(LIMIT_S), 0)
 
+    @unittest.skipIf(SANITIZED, "a sanitizer's heap tells nothing")
+    def test_what_a_client_makes_it_hold_is_bounded(self):
+        """A header without an end: gRPC keeps each field of it, fourteen times as large as it was sent."""
+        process, port = self.serve("--store", self.path("katib.db"), "--memory", "48M")
+
+        def frame(kind, flags, stream, body):
+            return len(body).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + body
+        fields = frame(9, 0, 1, b"\0\1a\1b" * 3000)  # CONTINUATION, of fields that are not to be indexed
+        with socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S) as hostile:
+            hostile.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"") + frame(1, 0, 1, b"\x83\x86\x44\1/"))
+            with self.assertRaises(OSError):
+                for _ in range(3000):  # 54 MiB
+                    hostile.sendall(fields)
+        self.assertIn("more than 48 MiB of memory are in use", process.stderr.readline())
+        with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+            peak_kib = int(re.search(r"VmHWM:\s*(\d+)", file.read())[1])
+        self.assertLess(peak_kib, 500 << 10)
+        self.assertEqual(self.katib("log", "nobody", "--server", f"127.0.0.1:{port}", "--timeout", "20s").rc, 0)
+        self.assertEqual(self.katib("db", "--memory", "much").rc, 2)
+
     def test_names_and_families(self):
         for listen, hosts in (("localhost:0", ["127.0.0.1"]), ("0.0.0.0:0", ["127.0.0.1", "localhost"]), (":0", ["127.0.0.1"]), ("[::]:0", ["127.0.0.1"])):
             process = self.spawn("db", "--listen", listen, "--store", self.path("katib.db"), program=KATIB)

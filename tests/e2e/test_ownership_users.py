@@ -1,4 +1,5 @@
 """What strangers plant for another user: links, folders, meta.json, a tacho.toml; none of it is followed or obeyed."""
+import contextlib
 import os
 import shutil
 import stat
@@ -323,6 +324,26 @@ class ConfigHere(Case):
             self.assertTrue(os.path.exists(self.path("good.csv")) and os.path.exists(self.path("good-store")))
             os.unlink(self.path("good.csv"))
             shutil.rmtree(self.path("good-store"))
+
+    def test_the_home_of_another_user(self):
+        """As sudo and su may leave HOME: what is chosen there counts, but not where anything goes."""
+        self.need_root()
+        folder = self.path("config", "tacho")
+        os.makedirs(folder)
+        file = os.path.join(folder, "tacho.toml")
+        for mode, uid, obeyed in ((0o644, 0, True), (0o664, 0, True), (0o644, OTHER, False), (0o646, 0, False)):
+            with open(file, "w", encoding="utf-8") as out:
+                out.write(f'job_name = "theirs"\noutput = "{self.path("x.csv")}"\nstore = "{self.store}"\n')
+            os.chmod(file, mode)
+            os.chown(file, uid, uid)
+            done = self.go("--store", self.store)
+            self.assertEqual((done.rc, self.job_name(), os.path.exists(self.path("x.csv"))), (0, "theirs", obeyed), (mode, uid))
+            self.assertEqual(done.err.count("not obeyed in " + file), 0 if obeyed else 1, done.err)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.path("x.csv"))
+        os.unlink(file)
+        os.mkfifo(file)
+        self.assertEqual(self.go().rc, 125)  # not waited for
 
     def test_a_file_or_folder_that_others_may_write_to(self):
         os.makedirs(self.path("config", "tacho"))

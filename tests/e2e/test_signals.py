@@ -1,5 +1,6 @@
 """Signals that tacho gets reach the job; the job decides."""
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,6 +37,32 @@ class Signals(Case):
         run, _ = self.the_run()
         self.assertEqual(run["outcome"]["exit_code"], 42)
         self.assertIsNone(run["outcome"]["signal"])
+
+    def test_a_job_that_becomes_another_user(self):
+        """As sudo does: it cannot be ended, which is said."""
+        self.need_root()
+        if not shutil.which("setpriv"):
+            self.skipTest("no setpriv")
+        program = shutil.copy(shutil.which("setpriv"), self.path("becomes"))
+        os.chmod(program, 0o4755)
+        done = self.tacho("run", "-i", "100ms", "--timeout", "0.2s", "--", program, "--reuid", "0", "--regid", "0", "--clear-groups", "sleep", "0.6", user="nobody",
+                          env={"TACHO_NO_STORE": "1"})
+        self.assertEqual((done.rc, done.err.count("takes no signal")), (124, 1), done)
+
+    def test_signals_that_nobody_knows_are_for_the_job(self):
+        """They would end tacho alone, and the job would live on: SGE's CPU limits, an init's real-time ones, a timer that was set before exec."""
+        for number in (signal.SIGALRM, signal.SIGXCPU, signal.SIGPWR, signal.SIGRTMIN + 3, signal.SIGRTMAX):
+            process = self.spawn("run", "-q", "--no-store", "--", "sh", "-c", f"trap 'exit 9' {int(number)}; echo ready; while :; do sleep 0.02; done")
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            process.send_signal(number)
+            self.assertEqual(process.wait(30), 9, number)
+        alarm = "import os, signal, sys; signal.alarm(1); os.execvp(sys.argv[1], sys.argv[1:])"
+        done = self.tacho("run", "-q", "--no-store", "--", "sleep", "60", wrap=[sys.executable, "-c", alarm])
+        self.assertEqual(done.rc, -signal.SIGALRM)
+        watch = self.spawn("watch", "-q", "-i", "50ms", "-o", self.path("x.csv"))
+        self.assertTrue(until(lambda: os.path.exists(self.path("x.csv")) and os.path.getsize(self.path("x.csv")) > 2000))
+        watch.send_signal(signal.SIGALRM)
+        self.assertEqual(watch.wait(30), 0)
 
     def test_term_kills_a_plain_job(self):
         process = self.spawn("run", "--", "sleep", "60")

@@ -129,6 +129,20 @@ class Store(Case):
         self.assertEqual([info["state"], info["outcome"]["state"], info["outcome"]["exit_code"]], ["failed", "failed", 5])
         self.assertEqual(len(Table(csv[:csv.rfind("\n") + 1]).widths), 1)
 
+    def test_a_disk_that_is_full_from_the_start(self):
+        """What is on the disk already still tells how the run ended, whenever the room was used up."""
+        if not (IS_ROOT and can("unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt")):
+            self.skipTest("cannot mount a small file system")
+        script = ('for size in 16 20 24 28 32 36 40; do mount -t tmpfs -o size=${size}k tmpfs "$1"; '
+                  '"$2" run -q -i 50ms --store "$1/store" -- sh -c "sleep 0.2; exit 3"; cat "$1"/store/*/run.json; umount "$1"; done')
+        done = self.tacho("-m", "sh", "-c", script, "sh", self.path(), self.command([])[0], program="unshare")
+        decoder, text, runs = json.JSONDecoder(), done.out.strip(), []
+        while text:
+            run, end = decoder.raw_decode(text)
+            text = text[end:].strip()
+            runs.append(run)
+        self.assertEqual([(run["outcome"]["state"], run["outcome"]["exit_code"]) for run in runs], [("failed", 3)] * 7, done.err)
+
     def test_full_output(self):
         """A full disk is bad weather, not a bad destination: one warning, and the job runs."""
         if not os.path.exists("/dev/full"):

@@ -2,6 +2,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "base/bytes.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -31,6 +32,7 @@ Keeps the metric logs of trials: Katib's DBManager service (gRPC) on SQLite or P
   --connect-timeout DURATION             how long PostgreSQL is waited for at the start (60s)
   --tls-cert FILE, --tls-key FILE        serve with TLS
   --tls-ca FILE                          clients must show a certificate of this authority
+  --memory SIZE                          above it, who sent most is disconnected (half of the machine's or container's)
 
 A password: PGPASSWORD, ~/.pgpass or --store-url-file. SIGTERM lets running calls finish.
 )";
@@ -39,6 +41,7 @@ constexpr auto kDbFlags = std::to_array<GoFlag>({{"listen"},
                                                  {"store"},
                                                  {"store-url-file"},
                                                  {"connect-timeout"},
+                                                 {"memory"},
                                                  {"tls", true},
                                                  {"tls-cert"},
                                                  {"tls-key"},
@@ -67,6 +70,11 @@ Result<DbOptions> read_db_options(const GivenFlags& given) {
       const auto ns = parse_go_duration_ns(value);
       if (!ns) return Error{Code::invalid, "no duration", "-connect-timeout " + value, "for example 60s"};
       options.connect_timeout_ns = *ns;
+    }
+    if (name == "memory") {
+      const auto bytes = parse_bytes(value);
+      if (!bytes) return Error{Code::invalid, "no amount of memory", "--memory " + value, "for example 512M"};
+      options.server.memory_bytes = *bytes;
     }
   }
   DbServerOptions& server = options.server;

@@ -5,11 +5,13 @@
 
 #include <chrono>
 #include <climits>
+#include <optional>
 
 #include "health.grpc.pb.h"
 #include "katib.grpc.pb.h"
 #include "katib/db/calls.h"
 #include "katib/db/grpc_listener.h"
+#include "katib/db/memory_guard.h"
 #include "katib/rpc/clients.h"
 #include "os/file.h"
 #include "os/workers.h"
@@ -121,6 +123,7 @@ struct DbServer::State {
   Workers workers{kWorkers}, health_worker{1};
   ManagerService manager{*store, workers};
   HealthService health{*store, health_worker};
+  std::optional<MemoryGuard> guard;
   std::unique_ptr<GrpcListener> listener;  // none: gRPC listens on a socket of the file system
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   std::unique_ptr<grpc::Server> server;
@@ -170,7 +173,9 @@ Result<std::unique_ptr<DbServer>> DbServer::start(const DbServerOptions& options
                                                : "is the certificate not for its key?"};
   }
   if (state->listener) {
-    state->listener->start([acceptor = state->acceptor.get()](Fd client) {
+    state->guard.emplace(options.memory_bytes > 0 ? options.memory_bytes : memory_for_clients());
+    state->listener->start([acceptor = state->acceptor.get(), guard = &*state->guard](Fd client) {
+      guard->add(client);
       grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
       connection.fd = client.release();
       acceptor->HandleNewConnection(&connection);

@@ -14,6 +14,7 @@ struct DbServerOptions {
   std::string listen = "0.0.0.0:6789";
   std::string tls_cert_file, tls_key_file;  // both or none
   std::string tls_ca_file;                  // clients must have a certificate signed by it
+  int64_t memory_bytes = 0;                 // of the process, beyond which connections are closed; 0: half of all
 };
 
 class DbServer {

@@ -65,6 +65,16 @@ TEST(RemoteWrite, DeadLettersAreOpenMetrics) {
   EXPECT_EQ(openmetrics_line(labels, {0, 1794736860050, 1.5}), "m{a=\"q\\\"\\\\\\n\"} 1.5 1794736860.050\n");
 }
 
+// The clock was set back by an hour after the start.
+TEST(Otlp, NoPointIsOlderThanItsStart) {
+  const std::vector<MetricSeries> series{{.name = "process.cpu.time", .unit = "s", .shape = OtlpShape::monotonic}};
+  const std::vector<MetricPoint> points{{0, 1794733200000, 100}};
+  const OtlpRequest before{{}, "1", 1794736800000, series, points}, same{{}, "1", 1794733200000, series, points};
+  const std::string json = otlp_json_request(otlp_json_part(before));
+  EXPECT_NE(json.find(R"([{"timeUnixNano":"1794733200000000000","asDouble":100}])"), std::string::npos) << json;
+  EXPECT_EQ(otlp_protobuf(before).size() + 9, otlp_protobuf(same).size());
+}
+
 TEST(Otlp, JsonPointIsThatOfTheConventions) {
   const std::vector<MetricSeries> series{
       {.name = "process.cpu.time", .labels = {{"cpu.mode", "user"}}, .unit = "s", .shape = OtlpShape::monotonic},

@@ -58,10 +58,14 @@ std::string proto_attribute(std::string_view key, const OtlpValue& value) {
   return out;
 }
 
+// A clock that was set back: a start behind the point makes it no point, and another start would say that the sum began
+// anew. Without one it is not known.
+bool is_behind_start(const OtlpRequest& request, const MetricPoint& point) { return point.time_ms >= request.start_ms; }
+
 std::string proto_point(const OtlpRequest& request, const MetricSeries& series, const MetricPoint& point) {
   std::string out;
   ProtoWriter writer(out);
-  writer.fixed64(2, static_cast<uint64_t>(request.start_ms * kNsPerMs));
+  if (is_behind_start(request, point)) writer.fixed64(2, static_cast<uint64_t>(request.start_ms * kNsPerMs));
   writer.fixed64(3, static_cast<uint64_t>(point.time_ms * kNsPerMs));
   if (series.is_integer) writer.fixed64(6, static_cast<uint64_t>(as_integer(point.value)));
   else writer.number(4, point.value);
@@ -109,7 +113,7 @@ void json_point(JsonWriter& json, const OtlpRequest& request, const MetricSeries
     for (const auto& [key, value] : series.labels) json_attribute(json, key, value);
     json.end_array();
   }
-  json.key("startTimeUnixNano").value(std::to_string(request.start_ms * kNsPerMs));
+  if (is_behind_start(request, point)) json.key("startTimeUnixNano").value(std::to_string(request.start_ms * kNsPerMs));
   json.key("timeUnixNano").value(std::to_string(point.time_ms * kNsPerMs));
   if (series.is_integer) {
     json.key("asInt").value(std::to_string(as_integer(point.value)));

@@ -19,17 +19,21 @@ constexpr int64_t kNumbersPerProcess = 3, kFewNumbers = 256;
 // behind the last number those of old processes may follow.
 constexpr int64_t kNumbersPerReading = 8;
 constexpr size_t kListedBytes = 1024;
+constexpr const char* kFirstPidNamespace = "pid:[4026531836]";  // PROC_PID_INIT_INO, the same on every machine
 
 }  // namespace
 
 NewPids::NewPids(const std::string& proc)
     : loadavg_(proc + "/loadavg"),
       pid_max_(proc + "/sys/kernel/pid_max"),
-      reliable_(is_kernels_own_proc(loadavg_.path()) && is_kernels_own_proc(proc + "/stat")) {}
+      reliable_(is_kernels_own_proc(loadavg_.path()) && is_kernels_own_proc(proc + "/stat")),
+      counts_alike_(read_link(proc + "/self/ns/pid") == kFirstPidNamespace) {}
 
 // Whether the numbers given since the older mark are those behind it, and few enough to be asked for one by one.
 bool NewPids::in_order(const Mark& now, int64_t threads) const {
   if (older_.last_pid < 0 || now.last_pid < older_.last_pid || now.forks < older_.forks) return false;
+  // A number is given first, and counted when its process can be seen: more of these were chosen, behind no mark.
+  if (counts_alike_ && now.forks - older_.forks > now.last_pid - older_.last_pid) return false;
   if (now.last_pid - older_.last_pid > std::max(kFewNumbers, kNumbersPerProcess * processes_)) return false;
   // With so many started, the numbers may have gone round.
   return now.forks - older_.forks + threads + kReservedPids < most_;

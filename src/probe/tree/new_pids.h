@@ -1,11 +1,12 @@
 // Which numbers processes may have that were started since the last time: the kernel gives numbers out in order, so
 // they lie behind the last one given (/proc/loadavg, field 5), and nobody else's process need be looked at. Every
 // process there is counts as new when that cannot be relied on: at first, where numbers begin anew, where more may have
-// been given than there are, and when the caller asks, which it does now and then, because a number can be chosen, too
-// (clone3 set_tid, ns_last_pid). A number is given some time before its process can be seen, so that those of the last
-// second are always among them. Most of them are nobody's any more beside many that fork: the list of /proc is read
-// from the first of them on, where the place of a process in it is its number and a constant (as in every kernel
-// since 2.6). Numbers of threads, and of nobody, may be among them. Not thread-safe; no allocation in a steady tick.
+// been given than there are, where more processes were started than numbers given in order, since one was chosen then
+// (clone3 set_tid), and when the caller asks: now and then, because in a pid namespace of its own that cannot be told.
+// A number is given some time before its process can be seen, so that those of the last second are always among them.
+// Most of them are nobody's any more beside many that fork: the list of /proc is read from the first of them on, where
+// the place of a process in it is its number and a constant (as in every kernel since 2.6). Numbers of threads, and of
+// nobody, may be among them. Not thread-safe; no allocation in a steady tick.
 #pragma once
 #include <sys/types.h>
 
@@ -34,6 +35,7 @@ class NewPids {
 
   KeptFile loadavg_, pid_max_;
   bool reliable_;
+  bool counts_alike_;      // the kernel's count of forks and these numbers are of the same processes
   Mark older_, newer_;     // a second apart at least; numbers behind the older one are looked at
   int64_t processes_ = 0;  // when all were listed
   int64_t most_ = 0;       // numbers there are, at that time; 0: not known

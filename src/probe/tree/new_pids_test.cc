@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,6 +81,41 @@ TEST(NewPids, AmongManyNumbersWhoIsThereIsListed) {
   while (::waitpid(-1, nullptr, 0) > 0) {}
   if (all) GTEST_SKIP() << "the numbers began anew, or very many were given out";
   EXPECT_LT(pids.size(), living.size() + 40) << "who is gone is not asked for";
+}
+
+// 0: a child with that number; below 0 where numbers cannot be chosen.
+pid_t fork_with_number(pid_t number) {
+  struct {
+    uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size;
+  } arguments{};
+  arguments.exit_signal = SIGCHLD;
+  arguments.set_tid = reinterpret_cast<uint64_t>(&number);
+  arguments.set_tid_size = 1;
+  return static_cast<pid_t>(::syscall(SYS_clone3, &arguments, sizeof arguments));
+}
+
+// It is in nobody's list once its parent has ended, and behind no number that is known.
+TEST(NewPids, ANumberThatWasChosenIsLookedAt) {
+  if (read_link("/proc/self/ns/pid") != "pid:[4026531836]") GTEST_SKIP() << "the count of forks is of other processes";
+  const Fd proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ReadBuffer buffer;
+  NewPids numbers("/proc");
+  std::vector<pid_t> pids;
+  const pid_t used = ::fork();
+  if (used == 0) ::_exit(0);
+  ::waitpid(used, nullptr, 0);
+  int64_t now_ns = kNsPerSec;
+  for (int i = 0; i < 3; ++i) numbers.collect(proc.get(), buffer, 100, now_ns += 2 * kNsPerSec, false, pids);
+  const pid_t chosen = fork_with_number(used);
+  if (chosen == 0) {
+    for (;;) ::pause();
+  }
+  if (chosen < 0) GTEST_SKIP() << "only root may choose a number";
+  // More than others on this machine were given numbers for meanwhile.
+  numbers.collect(proc.get(), buffer, 100'000, now_ns, false, pids);
+  EXPECT_TRUE(has(pids, chosen));
+  ::kill(chosen, SIGKILL);
+  ::waitpid(chosen, nullptr, 0);
 }
 
 TEST(NewPids, AFileThatIsNotTheKernelsTellsNothing) {

@@ -195,6 +195,7 @@ void ProcessTree::follow_cgroup(std::string folder) {
 void ProcessTree::begin(int64_t now_ns) {
   if (!cgroup_folder_.empty()) set_baseline();
   tell_of_members();
+  start_clock_if_needed(now_ns);
   sum_up(now_ns);
 }
 
@@ -211,8 +212,7 @@ void ProcessTree::update(int64_t now_ns) {
   const int64_t forks = std::exchange(context_.facts.forks, -1);
   read_members(refresh_all);
   if (must_search(forks) || refresh_all) discover(forks, now_ns);
-  const auto ignores = [](const Member& member) { return member.ignores_children() && !member.zombie(); };
-  if (!clock_tried_ && std::any_of(members_.begin(), members_.end(), ignores)) start_clock(now_ns);
+  start_clock_if_needed(now_ns);
   name_short_lived();
   if (!own_child_) read_peaks(now_ns);
   sum_up(now_ns);

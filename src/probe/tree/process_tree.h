@@ -161,6 +161,7 @@ class ProcessTree final : public JobPids {
   void raise_peak(Member& member);
   void sum_up(int64_t now_ns);
   class ClockedProcesses;
+  void start_clock_if_needed(int64_t now_ns);
   void start_clock(int64_t now_ns);
   std::vector<pid_t> parents_first() const;
   void add_clock_time(Usage& sum);

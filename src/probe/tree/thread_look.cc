@@ -198,6 +198,7 @@ WaitState ThreadLook::by_wchan(pid_t pid, pid_t tid, bool with_socket) {
   if (!buffer_.read_at(proc_fd_.get(), thread_path(pid, tid, "wchan").data(), text))
     return state == 'D' ? WaitState::disk : WaitState::other;
   const std::string_view name = plain_wchan(text);
+  if (is_frozen(name)) return WaitState::other;
   has_name_ = name != "0" && !name.empty();
   if (has_name_) return state_by_wchan(name, state, with_socket);
   // It runs by now; or this kernel tells us nothing, and it still sleeps.

@@ -78,10 +78,22 @@ TEST_F(OddProc, AReadOfWhatHasAPathMayBeOneOfAFifo) {
   EXPECT_EQ(look(), WaitState::pipe);
   put("wchan", "request_wait_answer");
   EXPECT_EQ(look(), WaitState::disk);
+  put("wchan", "get_signal");  // frozen
+  EXPECT_EQ(look(), WaitState::other);
   put("wchan", "0");  // a kernel without symbols: either
   EXPECT_EQ(look(), WaitState::other);
   state('R');  // by now
   EXPECT_EQ(look(), WaitState::cpu);
+}
+
+// One that computed, in a cgroup of v1.
+TEST_F(OddProc, WhoIsFrozenWaitsForNoDisk) {
+  put("syscall", "-1 0x7ffe00000000 0x7f0000000010\n");
+  state('D');
+  put("wchan", "__refrigerator");
+  EXPECT_EQ(look(), WaitState::other);
+  put("wchan", "folio_wait_bit_common");
+  EXPECT_EQ(look(), WaitState::disk);
 }
 
 TEST_F(OddProc, NonsenseIsNotBelieved) {

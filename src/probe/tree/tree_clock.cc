@@ -69,6 +69,12 @@ std::vector<pid_t> ProcessTree::parents_first() const {
   return pids;
 }
 
+// From the first reading on: what such a child uses before the clock runs is known to nobody.
+void ProcessTree::start_clock_if_needed(int64_t now_ns) {
+  const auto ignores = [](const Member& member) { return member.ignores_children() && !member.zombie(); };
+  if (!clock_tried_ && std::any_of(members_.begin(), members_.end(), ignores)) start_clock(now_ns);
+}
+
 void ProcessTree::start_clock(int64_t now_ns) {
   if (context_.cgroup.job_only) return;  // which knows it all
   clock_tried_ = true;

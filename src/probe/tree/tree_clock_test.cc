@@ -72,6 +72,18 @@ TEST(ProcessTree, WhatTheKernelReapedIsKeptWhenTheRootEndsToo) {
   EXPECT_LT(following.tree.total().cpu_ns(), 300'000'000);
 }
 
+// An attached tree's first reading is its first; what the kernel reaps before the next tick would be lost.
+TEST(ProcessTree, OfAnAttachedTreeTheClockRunsFromTheFirstReadingOn) {
+  if (!PerfCounter::on_thread(kPerfTaskClock, ::gettid())) GTEST_SKIP() << "this kernel gives out no task clock";
+  const Worker worker([] { ::signal(SIGCHLD, SIG_IGN); });
+  worker.wait_until_done();
+  Following following;
+  ASSERT_TRUE(following.tree.follow(worker.pid, false));
+  following.tree.begin(0);
+  EXPECT_TRUE(following.tree.has_clock());
+  worker.end();
+}
+
 // Born, busy and gone between two ticks: only a clock that it inherited knows of it.
 TEST(ProcessTree, WhatTheKernelReapedUnseenIsByAClock) {
   if (!PerfCounter::on_thread(kPerfTaskClock, ::gettid())) GTEST_SKIP() << "this kernel gives out no task clock";

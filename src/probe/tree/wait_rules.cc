@@ -313,6 +313,10 @@ WaitState FdSet::state() const {
   return all_pipes_ ? pipe : all_timers_ ? sleep : all_processes_ ? child : other;
 }
 
+bool is_frozen(std::string_view wchan) {
+  return wchan == "do_freezer_trap" || wchan == "get_signal" || wchan == "__refrigerator";
+}
+
 WaitState state_by_wchan(std::string_view wchan, char state, bool with_socket) {
   if (with_socket && (wchan == "wait_woken" || wchan.ends_with("skb_wait_for_more_packets"))) return network;
   for (const WchanRow& row : kWchans)

@@ -54,6 +54,9 @@ class FdSet {
   bool unknown_ = false, network_ = false, gpu_ = false, all_pipes_ = true, all_timers_ = true, all_processes_ = true;
 };
 
+// It waits for nothing: its cgroup is frozen (docker pause), and it was about to leave the kernel, whatever for it
+// came.
+bool is_frozen(std::string_view wchan);
 // state: the letter of stat. with_socket: the call is known to be on one, of whichever family.
 WaitState state_by_wchan(std::string_view wchan, char state, bool with_socket);
 
