@@ -34,7 +34,8 @@
 namespace tacho {
 namespace {
 
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
+// Also what schedulers warn with before they kill: it would end this program as it does any other, without the last sample.
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU, SIGCHLD};
 constexpr int64_t kBatchReport_ns = 10 * kNsPerSec, kReport_ns = 60 * kNsPerSec;
 constexpr int64_t kEndBudget_ns = 7500 * kNsPerMs;  // of the eight seconds that there are
 constexpr int64_t kRestartPause_ns = 30 * kNsPerSec;

@@ -205,8 +205,8 @@ class Environment(Monitored):
 
 
 class Events(Monitored):
-    def test_each_of_the_three_signals_ends_it_with_a_last_sample(self):
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    def test_each_signal_that_ends_it_leaves_a_last_sample(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM):
             with self.subTest(number):
                 self.use(auth=True, metadata=dict(METADATA))
                 process = self.start()
