@@ -5,6 +5,7 @@ import statistics
 import sys
 import time
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 # The shape that Nextflow gives its tasks: functions, and the first argument names the one to run.
 WRAPPER = """#!/bin/bash
 # NEXTFLOW TASK: align (s1)
@@ -57,18 +58,26 @@ def one(folder, words, env):
 
 
 def table(bench):
+    """The program of this build, and the static one that packages bring along, where it was built (cmake --preset static)."""
+    measure(bench, bench.bin, "hooked", "as built")
+    static = os.path.join(HERE, "..", "build/static/bin")
+    if os.path.exists(os.path.join(static, "tacho-bash")):
+        measure(bench, os.path.realpath(static), "hooked-static", "the static program, as packages bring it")
+
+
+def measure(bench, programs, task, what):
     turns = 40 if bench.quick else 200
-    env = {**bench.env, "PATH": bench.bin + ":" + bench.env["PATH"], "TACHO_STORE": os.path.join(bench.folder, "hook-store"),
-           "TACHO_SPOOL_DIR": os.path.join(bench.folder, "hook-spool")}
+    env = {**bench.env, "PATH": programs + ":" + bench.env["PATH"], "TACHO_STORE": os.path.join(bench.folder, task + "-store"),
+           "TACHO_SPOOL_DIR": os.path.join(bench.folder, task + "-spool")}
     true = ["-c", "true"]
-    tacho = [bench.program("tacho"), "run", "-q"]
+    tacho = [os.path.join(programs, "tacho"), "run", "-q"]
     later = ["--deliver", "later", "-o", "prometheus+http://127.0.0.1:9/write"]
     pairs = {
-        "`tacho-bash -c true`": ((bench.folder, ["/bin/bash", *true]), (bench.folder, [bench.program("tacho-bash"), *true]), 5),
-        "Nextflow's wrapper with `tacho hook nextflow`": (nextflow_task(bench, "plain", ":"), nextflow_task(bench, "hooked", BEFORE), 5),
+        "`tacho-bash -c true`": ((bench.folder, ["/bin/bash", *true]), (bench.folder, [os.path.join(programs, "tacho-bash"), *true]), 5),
+        "Nextflow's wrapper with `tacho hook nextflow`": (nextflow_task(bench, task + "-plain", ":"), nextflow_task(bench, task, BEFORE), 5),
         "`--deliver later`, beside `tacho run`": ((bench.folder, [*tacho, "--", "true"]), (bench.folder, [*tacho, *later, "--", "true"]), 8),
     }
-    print(f"## What a hook adds to `true`, ms, median of {turns}\n\n| | without | with | added | ratio | CPU, without | with | goal |\n|---|---|---|---|---|---|---|---|")
+    print(f"## What a hook adds to `true`, ms, median of {turns}: {what}\n\n| | without | with | added | ratio | CPU, without | with | goal |\n|---|---|---|---|---|---|---|---|")
     here = os.getcwd()
     for name, (plain, hooked, goal) in pairs.items():
         print(f"# hook: {name}", file=sys.stderr, flush=True)

@@ -34,7 +34,7 @@
 namespace tacho {
 namespace {
 
-// Also what schedulers warn with before they kill: it would end this program as it does any other, without the last sample.
+// With what schedulers warn before they kill: it would end this program without the last sample, as it ends any other.
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU, SIGCHLD};
 constexpr int64_t kBatchReport_ns = 10 * kNsPerSec, kReport_ns = 60 * kNsPerSec;
 constexpr int64_t kEndBudget_ns = 7500 * kNsPerMs;  // of the eight seconds that there are
